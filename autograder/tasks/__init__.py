@@ -1,0 +1,1 @@
+"""Task definitions: the references, the probes and the misconceptions. Trusted side only."""
