@@ -6,7 +6,8 @@ Two kinds of `Part` are judged:
   and its alternatives are data; judging it is the same code for every function.
 * `ValueTask`: values that the student's notebook now holds, recomputed from the inputs it holds.
 
-A part never sees the student's process: it lists what to ask (`autograder.verify` asks), and judges the
+A part never sees the student's process: it lists what to ask (`autograder.verify` asks), and judges
+the
 answers, which are plain data.
 """
 
@@ -28,10 +29,13 @@ class Verdict:
 
     Args:
         score: practice marks earned, 0 <= score <= max_score.
-        verdict: one of `right`, `carried` (right given an earlier misconception), `partial`, `wrong`,
-            `not-attempted`, `missing` (the cell or its name was never run), `manual` (a person decides).
+        verdict: one of `right`, `carried` (right given an earlier misconception), `partial`,
+        `wrong`,
+            `not-attempted`, `missing` (the cell or its name was never run), `manual` (a person
+            decides).
         misconceptions: names of the misconceptions whose outcomes equal the student's.
-        message: what was seen, the likely cause, what to try; no hidden input and no expected value.
+        message: what was seen, the likely cause, what to try; no hidden input and no expected
+        value.
         notes: what was reported and not punished (a rebound name, evidence that disagrees, ...).
     """
 
@@ -45,7 +49,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One locked, graded cell: `grade_id` (`<function>-<property>`), its property in words, its points."""
+    """One locked, graded cell: `grade_id` (`<function>-<property>`), its property in words, its
+    points."""
 
     grade_id: str
     property: str
@@ -61,7 +66,10 @@ class Case:
         checkpoint: grade_id of the checkpoint in which this case counts.
         note: what is special about it, in words that may be shown to the student.
         rtol, atol: tolerance of this case; the reason stands in the task.
-        neighbour: for an error case, the args of its valid neighbour, which must return (contract 6).
+        exact_zero: entries that are 0 in the reference's weights must be exactly 0, not merely near
+        it.
+        neighbour: for an error case, the args of its valid neighbour, which must return (contract
+        6).
     """
 
     args: tuple
@@ -70,6 +78,9 @@ class Case:
     rtol: float = RTOL
     atol: float = ATOL
     neighbour: tuple | None = None
+    exact_zero: bool = False
+    returns_only: bool = False
+    """The call need only return: the neighbour of an error case (`judge.questions` makes these)."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +89,14 @@ class Misconception:
 
     Args:
         name: slug, unique in its task, e.g. `softmax-wrong-axis`.
-        implementation: the wrong function. Its source (inspect.getsource) becomes an answer cell, so
+        implementation: the wrong function. Its source (inspect.getsource) becomes an answer cell,
+        so
             it may use only np, torch, F, nn and the notebook's own names.
         fails: grade_ids of the checkpoints that it must lose, and no others.
         message: symptom, likely cause, what to try next.
         source: where it was seen (a link or a name), "" if it is our own.
-        public_only: right on the public cases, wrong on probes (declared; the local verdict then differs).
+        public_only: right on the public cases, wrong on probes (declared; the local verdict then
+        differs).
     """
 
     name: str
@@ -104,7 +117,8 @@ class Alternative:
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """A function that students write; `name` is the function's name and the answer cell's grade_id."""
+    """A function that students write; `name` is the function's name and the answer cell's
+    grade_id."""
 
     name: str
     signature: str
@@ -117,7 +131,47 @@ class FunctionTask:
     alternatives: tuple[Alternative, ...] = ()
     calls: tuple[str, ...] = ()
     given: Callable[[Mapping[str, Callable]], Sequence[Callable]] | None = None
-    """`given({"softmax": wrong})` -> reference variants that call the misconceived callees."""
+    """`given({"softmax": wrong})` -> reference variants that call the misconceived callees.
+
+    None: the reference and every alternative, with their global names rebound
+    (`judge.variants`)."""
+    callees: tuple[FunctionTask, ...] = ()
+    """The tasks of the functions in `calls`; where a misconception's name is looked up."""
+    mutation: str = ""
+    """grade_id of the checkpoint that a changed argument costs; "" = the one of each case."""
+    results: tuple[str, ...] = ("result",)
+    """What the returned value or pair is called in messages, e.g. ("context", "weights")."""
+    axes: tuple[tuple[str, ...], ...] = ()
+    """The words for the axes of each result, e.g. (("query", "component"), ("query", "key"))."""
+
+
+@dataclass(frozen=True)
+class CandidateTask(FunctionTask):
+    """A function that judges other functions (`accepts`).
+
+    Each case's only argument is a `Candidate`; the grader serves it, so the student's process never
+    holds
+    one (`kernel.serve(key, judge.answer(case))`). Asked after all other answers are sealed.
+    """
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One function shown to a student's `accepts`, which sees neither name nor source.
+
+    Args:
+        name: for reports on the grader's side only.
+        function: `function(*args)`, may change its arguments; a plain Python function, called by
+        the grader.
+        right: whether `accepts` must return True for it.
+    """
+
+    name: str
+    function: Callable
+    right: bool
+
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
 
 
 @dataclass(frozen=True)
@@ -126,9 +180,12 @@ class ValueTask:
 
     Args:
         checkpoint: the locked cell with the points.
-        names: variables asked for just before the checkpoint cell runs, and again after the last cell.
-        judge: `judge(values) -> Verdict`; `values` maps each name to a decoded value (numpy array, scalar,
-            str, list, dict, `wire.Foreign`) and lacks the names that were not bound. The better of the two
+        names: variables asked for just before the checkpoint cell runs, and again after the last
+        cell.
+        judge: `judge(values) -> Verdict`; `values` maps each name to a decoded value (numpy array,
+        scalar,
+            str, list, dict, `wire.Foreign`) and lacks the names that were not bound. The better of
+            the two
             moments counts.
     """
 
@@ -159,9 +216,7 @@ class NotebookTasks:
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         found: list[Checkpoint] = []
         for part in self.parts:
-            found.extend(
-                part.checkpoints if isinstance(part, FunctionTask) else [part.checkpoint]
-            )
+            found.extend(part.checkpoints if isinstance(part, FunctionTask) else [part.checkpoint])
         return tuple(found)
 
 
@@ -175,7 +230,8 @@ class AssignmentTasks:
     practice: bool = True
     """Practice marks: left out of the LMS total unless switched on."""
     evidence: str = ""
-    """Evidence file that its notebooks write, e.g. `artifacts/w07-h2-attention.json`; "" if none."""
+    """Evidence file that its notebooks write, e.g. `artifacts/w07-h2-attention.json`; "" if
+    none."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def notebook(self, name: str) -> NotebookTasks:
