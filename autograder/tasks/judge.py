@@ -2,7 +2,7 @@
 forward.
 
     cases = questions(task, rng)              # what to ask, neighbours of error cases included
-    own = kernel.call("softmax@own", [c.args for c in cases])      # the caller's business
+    own = kernel.call("softmax@own", calls(cases))  # the caller's business
     verdicts = judge(task, cases, own, last, earlier={"scaled_scores": ("scale-missing",)})
     earlier["softmax"] = diagnosed(verdicts)
 
@@ -48,14 +48,9 @@ def with_neighbours(cases: Iterable[Case]) -> list[Case]:
     return out
 
 
-def answer(case: Case) -> Any:
-    """For `kernel.serve`: answers one call of the candidate in `case` with an `Outcome`."""
-    candidate: Candidate = case.args[0]
-
-    def call(args: Sequence[Any]) -> Outcome:
-        return play(candidate.function, list(args))
-
-    return call
+def calls(cases: Sequence[Case]) -> list[tuple]:
+    """The argument tuples of `cases`, for `kernel.call`."""
+    return [case.args for case in cases]
 
 
 def outcomes(task: FunctionTask, function: Any, cases: Sequence[Case]) -> list[Outcome]:
@@ -333,12 +328,54 @@ def judge(
         last: outcomes of the object bound after the last cell; None if unbound, or the same object.
         earlier: names of the misconceptions diagnosed in functions that this one calls.
     """
-    given = [got for got in (own, last) if got is not None]
+    want = outcomes(task, task.reference, cases)
+    return _better(task, cases, want, (own, last), earlier or {})
+
+
+def judge_candidates(
+    task: CandidateTask,
+    candidates: Sequence[tuple[Candidate, bool]],
+    own: Sequence[Outcome] | None,
+    last: Sequence[Outcome] | None,
+    earlier: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Verdict]:
+    """Verdicts of a tester; `own` and `last` hold one outcome for each of `candidates`."""
+    cases = [Case((c.function,), c.checkpoint, note=c.name) for c, _ in candidates]
+    want = [Outcome(value=right) for _, right in candidates]
+    return _better(tester(task, cases), cases, want, (own, last), earlier or {})
+
+
+def tester(task: CandidateTask, cases: Sequence[Case]) -> FunctionTask:
+    """The same task, with each candidate as a case."""
+    return FunctionTask(
+        name=task.name,
+        signature=task.signature,
+        docstring=task.docstring,
+        checkpoints=task.checkpoints,
+        reference=task.reference,
+        public=lambda: [],
+        probes=lambda rng: list(cases),
+        misconceptions=task.misconceptions,
+        alternatives=task.alternatives,
+        calls=task.calls,
+        callees=task.callees,
+        results=("answer",),
+    )
+
+
+def _better(
+    task: FunctionTask,
+    cases: Sequence[Case],
+    want: Sequence[Outcome],
+    moments: tuple[Sequence[Outcome] | None, Sequence[Outcome] | None],
+    earlier: Mapping[str, Sequence[str]],
+) -> dict[str, Verdict]:
+    """The better of the two moments' verdicts, with a note if they differ."""
+    given = [got for got in moments if got is not None]
     if not given:
         text = f"`{task.name}` is not defined: its answer cell did not run, or was renamed."
         return {c.grade_id: Verdict(0.0, c.points, "missing", text) for c in task.checkpoints}
-    want = outcomes(task, task.reference, cases)
-    judged = [_judge_one(task, cases, want, got, earlier or {}) for got in given]
+    judged = [_judge_one(task, cases, want, got, earlier) for got in given]
     if len(judged) == 1:
         return judged[0]
     totals = [sum(v.score for v in verdicts.values()) for verdicts in judged]
@@ -353,18 +390,3 @@ def diagnosed(verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
     """All misconceptions named in a task's verdicts, for the `earlier` of the functions that call
     it."""
     return tuple(dict.fromkeys(name for v in verdicts.values() for name in v.misconceptions))
-
-
-__all__ = [
-    "CandidateTask",
-    "answer",
-    "check",
-    "diagnosed",
-    "judge",
-    "matches",
-    "outcomes",
-    "questions",
-    "shapes",
-    "variants",
-    "with_neighbours",
-]

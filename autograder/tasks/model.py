@@ -6,9 +6,8 @@ Two kinds of `Part` are judged:
   and its alternatives are data; judging it is the same code for every function.
 * `ValueTask`: values that the student's notebook now holds, recomputed from the inputs it holds.
 
-A part never sees the student's process: it lists what to ask (`autograder.verify` asks), and judges
-the
-answers, which are plain data.
+A part never sees the student's process: it lists what to ask (`autograder.verify` asks), and
+judges the answers, which are plain data.
 """
 
 from __future__ import annotations
@@ -30,12 +29,10 @@ class Verdict:
     Args:
         score: practice marks earned, 0 <= score <= max_score.
         verdict: one of `right`, `carried` (right given an earlier misconception), `partial`,
-        `wrong`,
-            `not-attempted`, `missing` (the cell or its name was never run), `manual` (a person
-            decides).
+            `wrong`, `not-attempted`, `missing` (the cell or its name was never run), `manual` (a
+            person decides).
         misconceptions: names of the misconceptions whose outcomes equal the student's.
-        message: what was seen, the likely cause, what to try; no hidden input and no expected
-        value.
+        message: what was seen, the likely cause, what to try; no hidden input, no expected value.
         notes: what was reported and not punished (a rebound name, evidence that disagrees, ...).
     """
 
@@ -66,10 +63,8 @@ class Case:
         checkpoint: grade_id of the checkpoint in which this case counts.
         note: what is special about it, in words that may be shown to the student.
         rtol, atol: tolerance of this case; the reason stands in the task.
-        exact_zero: entries that are 0 in the reference's weights must be exactly 0, not merely near
-        it.
-        neighbour: for an error case, the args of its valid neighbour, which must return (contract
-        6).
+        exact_zero: entries that are 0 in the reference's weights must be exactly 0.
+        neighbour: for an error case, the args of its valid neighbour, which must return.
     """
 
     args: tuple
@@ -146,32 +141,49 @@ class FunctionTask:
 
 
 @dataclass(frozen=True)
-class CandidateTask(FunctionTask):
-    """A function that judges other functions (`accepts`).
-
-    Each case's only argument is a `Candidate`; the grader serves it, so the student's process never
-    holds
-    one (`kernel.serve(key, judge.answer(case))`). Asked after all other answers are sealed.
-    """
-
-
-@dataclass(frozen=True)
 class Candidate:
-    """One function shown to a student's `accepts`, which sees neither name nor source.
+    """One function shown to a student's `accepts`, which sees neither its name nor its source.
 
     Args:
-        name: for reports on the grader's side only.
-        function: `function(*args)`, may change its arguments; a plain Python function, called by
-        the grader.
+        name: for the grader's reports only.
+        function: a plain Python function of the grader; it may change its arguments.
         right: whether `accepts` must return True for it.
+        checkpoint: grade_id of the checkpoint in which it counts.
     """
 
     name: str
     function: Callable
     right: bool
+    checkpoint: str
 
-    def __call__(self, *args: Any) -> Any:
-        return self.function(*args)
+    def __call__(self, args: Sequence[Any]) -> Any:
+        """One call by the student, as an `Outcome`: what `kernel.serve(key, candidate)` needs."""
+        from autograder.tasks.play import serve  # the data model itself imports no machinery
+
+        return serve(self.function, args)
+
+
+@dataclass(frozen=True)
+class CandidateTask:
+    """A function that judges other functions (`accepts`); asked when all other answers are sealed.
+
+    `pool(rng)` lists the candidates of one run in random order; `judge.judge_candidates` does the
+    rest.
+    """
+
+    name: str
+    signature: str
+    docstring: str
+    checkpoints: tuple[Checkpoint, ...]
+    reference: Callable
+    pool: Callable[[np.random.Generator], Sequence[Candidate]]
+    misconceptions: tuple[Misconception, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    calls: tuple[str, ...] = ()
+    callees: tuple[FunctionTask, ...] = ()
+
+    def candidates(self, rng: np.random.Generator) -> list[tuple[Candidate, bool]]:
+        return [(candidate, candidate.right) for candidate in self.pool(rng)]
 
 
 @dataclass(frozen=True)
@@ -202,7 +214,7 @@ class ManualTask:
     scheme: str
 
 
-Part = FunctionTask | ValueTask | ManualTask
+Part = FunctionTask | CandidateTask | ValueTask | ManualTask
 
 
 @dataclass(frozen=True)
