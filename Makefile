@@ -1,0 +1,69 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. Both make .venv if it is missing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python -m autograder
+DEBIAN := chromium postgresql
+
+.PHONY: demo test lint test-system release check-release check-grader check-attacks check-accidents sync \
+        check-notebooks bench site publish clean
+
+demo: $(VENV)/run
+	$(RUN) demo
+
+test: $(VENV)/dev lint check-notebooks check-release
+	$(BIN)/python -m pytest -m "not system"
+
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+test-system: $(VENV)/dev
+	@missing=""; for package in $(DEBIAN); do \
+	  dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q "install ok installed" \
+	    || missing="$$missing $$package"; done; \
+	if [ -n "$$missing" ]; then \
+	  echo "missing Debian packages:$$missing - install them with: apt-get install$$missing" >&2; exit 1; fi
+	$(BIN)/python -m pytest -m system
+
+release: $(VENV)/run
+	$(RUN) release
+
+check-release: $(VENV)/dev
+	$(RUN) release --check
+
+check-notebooks: $(VENV)/dev
+	$(RUN) check-notebooks
+
+sync: $(VENV)/run
+	$(RUN) sync
+
+check-grader: $(VENV)/run
+	$(RUN) check-grader
+
+check-attacks: $(VENV)/dev
+	$(BIN)/python -m pytest tests/attacks
+
+check-accidents: $(VENV)/dev
+	$(BIN)/python -m pytest tests/accidents
+
+bench: $(VENV)/run
+	$(BIN)/python -m autograder.bench
+
+site: $(VENV)/run
+	$(RUN) site
+
+publish: $(VENV)/run
+	$(RUN) publish $(DIR)
+
+$(VENV)/run: requirements.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/dev: requirements-dev.txt $(VENV)/run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $@
+
+clean:
+	rm -rf demo site build .pytest_cache .ruff_cache
