@@ -1,0 +1,588 @@
+"""The grader's side: start the warm process, open kernels, ask them, and take no word of theirs on trust."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.course import CourseError
+
+from . import wire
+from .limits import Limits
+from .wire import MalformedMessage, Outcome, Raised
+
+START_TIMEOUT = 300.0
+MAX_OUTPUTS = 2000
+MAX_ASKED = 5000
+_MIME = ("display_data", "execute_result", "update_display_data")
+
+
+@dataclass
+class Executed:
+    """What one cell did: nbformat v4 outputs, and `ok`, `error`, `timeout` or `dead`."""
+
+    outputs: list[dict] = field(default_factory=list)
+    status: str = "ok"
+
+
+class _Died(Exception):
+    """The kernel went away, or had to be put down; `reason` is a sentence."""
+
+    def __init__(self, reason: str, timed_out: bool = False) -> None:
+        super().__init__(reason)
+        self.reason, self.timed_out = reason, timed_out
+
+
+class WarmProcess:
+    """One warm process and the line to it; safe to use from many threads."""
+
+    def __init__(self, sandbox: bool) -> None:
+        self.sandbox = sandbox
+        self._lock = threading.Lock()
+        ours, theirs = socket.socketpair()
+        self._control = ours
+        command = [
+            sys.executable,
+            "-s",
+            "-m",
+            "autograder.execute.warm",
+            str(theirs.fileno()),
+            "sandbox" if sandbox else "open",
+            "main" if threading.current_thread() is threading.main_thread() else "thread",
+        ]
+        self._process = subprocess.Popen(
+            command,
+            cwd=Path(__file__).resolve().parents[2],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        self._ready = False
+
+    def wait_ready(self) -> None:
+        """Wait for the imports; raises CourseError when it cannot work here."""
+        with self._lock:
+            if self._ready:
+                return
+            self._control.settimeout(START_TIMEOUT)
+            answer = self._read()
+            if "error" in answer:
+                text = answer["error"]
+                raise CourseError(
+                    f"this machine cannot isolate students' code ({text}); --no-sandbox grades "
+                    "without isolation: students' code then runs with your rights"
+                    if self.sandbox
+                    else f"the process that runs notebooks did not start: {text}"
+                )
+            self._control.settimeout(60.0)
+            self._ready = True
+
+    def _read(self) -> dict:
+        data = b""
+        try:
+            while not data.endswith(b"\n"):
+                more = self._control.recv(65536)
+                if not more:
+                    return {"error": "it ended at once; see the lines above"}
+                data += more
+            return json.loads(data)
+        except (OSError, ValueError) as error:
+            return {"error": str(error)}
+
+    def ask(self, request: dict, fd: int | None = None) -> dict:
+        """One request and its answer; `{}` when the warm process is gone."""
+        line = json.dumps(request).encode() + b"\n"
+        with self._lock:
+            try:
+                socket.send_fds(self._control, [line], [] if fd is None else [fd])
+            except OSError as error:
+                return {"error": str(error)}
+            return self._read()
+
+    def close(self) -> None:
+        """End it; its children end with it."""
+        with contextlib.suppress(OSError):
+            self._control.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """All that the warm process, and so a student's code, gets to see of ours."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    kept = ("LANG", "LC_ALL", "SYSTEMROOT", "TZ")
+    env = {name: os.environ[name] for name in kept if name in os.environ}
+    env.update(
+        PATH=os.pathsep.join([os.path.dirname(sys.executable), os.defpath.lstrip(":")]),
+        HOME="/nonexistent",
+        MPLCONFIGDIR=os.path.join(base, "matplotlib"),
+        MPLBACKEND="module://matplotlib_inline.backend_inline",
+        PYTHONHASHSEED="0",
+        PYTHONDONTWRITEBYTECODE="1",
+        OMP_NUM_THREADS="1",
+        OPENBLAS_NUM_THREADS="1",
+        MKL_NUM_THREADS="1",
+        NUMEXPR_NUM_THREADS="1",
+    )
+    return env
+
+
+class Executor:
+    """Opens kernels.
+
+    Args:
+        workers: how many kernels the caller means to have at once (a hint).
+        cold: a fresh interpreter for every notebook, instead of a fork of the warm one.
+        sandbox: isolate students' code; CourseError where that cannot be had.
+    """
+
+    def __init__(self, workers: int = 2, cold: bool = False, sandbox: bool = True) -> None:
+        self.workers, self.cold, self.sandbox = workers, cold, sandbox
+        self._lock = threading.Lock()
+        self._warm: WarmProcess | None = None
+
+    def __enter__(self) -> Executor:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start the warm process now and wait for it; raises CourseError where it cannot run."""
+        self._process().wait_ready()
+
+    def _process(self) -> WarmProcess:
+        if self.cold:
+            return WarmProcess(self.sandbox)
+        with self._lock:
+            if self._warm is None:
+                self._warm = WarmProcess(self.sandbox)
+            return self._warm
+
+    def kernel(self, files: Path | None = None, limits: Limits | None = None) -> Kernel:
+        """A new process for one notebook, with copies of `files` in its working folder."""
+        process = self._process()
+        process.wait_ready()
+        return Kernel(process, self.cold, files, limits or Limits())
+
+    def close(self) -> None:
+        """End the warm process."""
+        with self._lock:
+            if self._warm is not None:
+                self._warm.close()
+                self._warm = None
+
+
+class Kernel:
+    """One notebook's process. Nothing that the student's code does makes these methods raise.
+
+    Attributes:
+        notes: submitted files that were not given to the notebook, and why.
+        death: why the kernel is gone; "" while it lives.
+    """
+
+    def __init__(
+        self, process: WarmProcess, own_process: bool, files: Path | None, limits: Limits
+    ) -> None:
+        self._process, self._own_process, self.limits = process, own_process, limits
+        self.notes: list[str] = []
+        self.death = ""
+        self._request = 0
+        self._received = 0
+        self._buffer = bytearray()
+        self._displays: dict[str, dict] = {}
+        self._home = None if process.sandbox else tempfile.mkdtemp(prefix="notebook-")
+        self._sock, theirs = socket.socketpair()
+        try:
+            answer = process.ask(
+                {"op": "spawn", "limits": limits.as_dict(), "home": self._home}, theirs.fileno()
+            )
+        finally:
+            theirs.close()
+        self._kid = answer.get("kid")
+        if self._kid is None:
+            self._died(f"it could not be started: {answer.get('error', 'no answer')}")
+        elif files is not None:
+            self._send_files(files)
+
+    def __enter__(self) -> Kernel:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def alive(self) -> bool:
+        return not self.death
+
+    def close(self) -> None:
+        """Kill the process with all its offspring, and remove its folder."""
+        self._died("it was closed")
+        if self._kid is not None:
+            self._process.ask({"op": "forget", "kid": self._kid})
+            self._kid = None
+        if self._own_process:
+            self._process.close()
+        if self._home is not None:
+            shutil.rmtree(self._home, ignore_errors=True)
+            self._home = None
+
+    # ------------------------------------------------------------------------------- questions
+
+    def execute(self, source: str, timeout: float | None = None) -> Executed:
+        """Run one cell; its outputs are kept also when it is interrupted or dies."""
+        done = Executed()
+        if self.death:
+            done.status = "dead"
+            return done
+        outputs = _Outputs(done.outputs, self._displays)
+        seconds = self.limits.cell if timeout is None else timeout
+        try:
+            last = self._ask(
+                {"op": "execute", "source": source}, seconds, lambda m: outputs.add(m.get("out"))
+            )
+            done.status = "ok" if _child(last, "done", "status") == "ok" else "error"
+            if self._interrupted:
+                done.status = "timeout"
+        except _Died as died:
+            done.status = "timeout" if died.timed_out else "dead"
+            outputs.error("DeadKernel", died.reason)
+        return done
+
+    def bind(self, key: str, name: str) -> bool:
+        """Keep the object that `name` is bound to now, to be called later by `key`."""
+        try:
+            last = self._ask({"op": "bind", "key": key, "name": name}, self.limits.call)
+        except _Died:
+            return False
+        return _child(last, "done", "bound") is True
+
+    def values(self, names: Sequence[str]) -> dict[str, Any]:
+        """The values of variables; a name that is not bound, or whose value is malformed, is absent."""
+        found: dict[str, Any] = {}
+        wanted = set(names)
+
+        def take(message: dict) -> None:
+            pair = message.get("value")
+            if type(pair) is list and len(pair) == 2 and pair[0] in wanted:
+                with contextlib.suppress(MalformedMessage):
+                    found[pair[0]] = wire.decode(pair[1])
+
+        with contextlib.suppress(_Died, TypeError):
+            self._ask({"op": "values", "names": list(names)}, self.limits.call, take)
+        return found
+
+    def call(self, key: str, calls: Sequence[tuple]) -> list[Outcome]:
+        """Call a kept function once per tuple of arguments."""
+        outcomes: list[Outcome] = []
+        requests = [[wire.encode(item) for item in arguments] for arguments in calls]
+
+        def take(message: dict) -> float | None:
+            if "outcome" not in message or len(outcomes) >= len(requests):
+                return None
+            outcomes.append(_read_outcome(message["outcome"], self._interrupted))
+            self._interrupted = False
+            return self.limits.call  # the next call has its own time
+
+        reason = "the kernel did not answer"
+        try:
+            self._ask({"op": "call", "key": key, "calls": requests}, self.limits.call, take)
+        except _Died as died:
+            reason = died.reason
+        missing = len(requests) - len(outcomes)
+        return outcomes + [Outcome(raised=_killed(reason))] * missing
+
+    def serve(self, key: str, answer: Callable[[list], Outcome]) -> Outcome:
+        """Call a kept function with an opaque candidate; `answer(arguments)` does what it would do."""
+        result: list[Outcome] = []
+        asked = 0
+
+        def take(message: dict) -> float | None:
+            nonlocal asked
+            if "ask" in message:
+                asked += 1
+                if asked > MAX_ASKED:
+                    raise _Died(f"the candidate was called more than {MAX_ASKED} times")
+                self._send({"answer": wire.encode_outcome(_answer(message, answer))})
+            elif "outcome" in message and not result:
+                result.append(_read_outcome(message["outcome"], self._interrupted))
+            return None
+
+        reason = "the kernel did not answer"
+        try:
+            self._ask({"op": "serve", "key": key}, self.limits.call, take)
+        except _Died as died:
+            reason = died.reason
+        return result[0] if result else Outcome(raised=_killed(reason))
+
+    # ------------------------------------------------------------------------------ the socket
+
+    def _ask(
+        self,
+        request: dict,
+        seconds: float,
+        take: Callable[[dict], float | None] = lambda message: None,
+    ) -> dict:
+        """Send a request, hand each message to `take`, return the last; raises _Died."""
+        if self.death:
+            raise _Died(self.death)
+        self._request += 1
+        request["id"] = self._request
+        self._interrupted = False
+        try:
+            self._send(request)
+            deadline = time.monotonic() + seconds
+            killing = False
+            while True:
+                try:
+                    message = self._receive(deadline)
+                except TimeoutError:
+                    if killing:
+                        raise _Died(
+                            f"it did not stop {self.limits.grace:g} s after its time was up",
+                            timed_out=True,
+                        ) from None
+                    killing, self._interrupted = True, True
+                    self._signal(signal.SIGINT)
+                    deadline = time.monotonic() + self.limits.grace
+                    continue
+                if message.get("id") != self._request:
+                    continue
+                if "done" in message:
+                    return message
+                more = take(message)
+                if more is not None:
+                    deadline, killing = time.monotonic() + more, False
+        except (_Died, MalformedMessage, OSError, wire.TooLarge) as error:
+            died = error if isinstance(error, _Died) else _Died(f"{error or type(error).__name__}")
+            self._died(died.reason)
+            raise died from None
+
+    def _send(self, message: dict) -> None:
+        message.setdefault("id", self._request)
+        self._sock.settimeout(self.limits.call)
+        self._sock.sendall(wire.pack(message))
+
+    def _receive(self, deadline: float) -> dict:
+        header = self._exactly(4, deadline)
+        return wire.unpack(self._exactly(wire.frame_length(header), deadline))
+
+    def _exactly(self, size: int, deadline: float) -> bytes:
+        while len(self._buffer) < size:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self._sock.settimeout(left)
+            data = self._sock.recv(1 << 18)
+            if not data:
+                raise _Died(self._how_it_ended())
+            self._received += len(data)
+            if self._received > 3 * self.limits.total_output:
+                raise _Died("it sent more than a notebook may")
+            self._buffer += data
+        taken = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        return taken
+
+    def _signal(self, number: int) -> None:
+        self._process.ask({"op": "signal", "kid": self._kid, "signal": int(number)})
+
+    def _how_it_ended(self) -> str:
+        for _ in range(20):
+            answer = self._process.ask({"op": "poll", "kid": self._kid})
+            if not answer.get("alive"):
+                break
+            time.sleep(0.05)
+        code = answer.get("status")
+        if type(code) is int and code < 0:
+            with contextlib.suppress(ValueError):
+                return f"the kernel died ({signal.Signals(-code).name})"
+        return f"the kernel died (exit status {code})"
+
+    def _died(self, reason: str) -> None:
+        if not self.death:
+            self.death = reason
+            self._sock.close()
+            if self._kid is not None:
+                self._signal(signal.SIGKILL)
+
+    # ----------------------------------------------------------------------------------- files
+
+    def _send_files(self, folder: Path) -> None:
+        total = 0
+        for path, name in _plain_files(folder, self.notes):
+            total += path.stat().st_size
+            if total > self.limits.files // 2:
+                self.notes.append(
+                    f"{name} and what follows it: too large to be given to a notebook"
+                )
+                return
+            data = base64.b64encode(path.read_bytes()).decode("ascii")
+            try:
+                self._ask({"op": "file", "path": name, "data": data}, self.limits.cell)
+            except _Died:
+                return
+
+
+def _plain_files(folder: Path, notes: list[str], limit: int = 1000):
+    """Regular files below a folder with their relative names; notebooks and oddities are left out."""
+    count = 0
+    for base, folders, names in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            path = Path(base, name)
+            relative = path.relative_to(folder).as_posix()
+            if name.endswith(".ipynb") or name.startswith("."):
+                continue
+            if not stat.S_ISREG(path.lstat().st_mode):
+                notes.append(f"{relative}: not a regular file, left out")
+                continue
+            if path.stat().st_size > wire.MAX_BYTES // 2:
+                notes.append(f"{relative}: too large, left out")
+                continue
+            count += 1
+            if count > limit:
+                notes.append(f"more than {limit} files: the rest was left out")
+                return
+            yield path, relative
+
+
+def _child(message: dict, *keys: str) -> Any:
+    value: Any = message
+    for key in keys:
+        value = value.get(key) if type(value) is dict else None
+    return value
+
+
+def _killed(reason: str) -> Raised:
+    return Raised("KernelDied", ("KernelDied",), reason)
+
+
+def _read_outcome(data: Any, interrupted: bool) -> Outcome:
+    if interrupted:
+        message = "the call took too long and was interrupted"
+        return Outcome(
+            raised=Raised("TimeoutError", ("TimeoutError", "OSError", "Exception"), message)
+        )
+    try:
+        return wire.decode_outcome(data)
+    except MalformedMessage as error:
+        return Outcome(raised=Raised("MalformedMessage", ("MalformedMessage",), str(error)))
+
+
+def _answer(message: dict, answer: Callable[[list], Outcome]) -> Outcome:
+    """What the grader's candidate does with arguments that come from the student's process."""
+    try:
+        asked = message["ask"]
+        if type(asked) is not list or len(asked) > 50:
+            raise MalformedMessage("the arguments are not a list")
+        if message.get("keywords"):
+            raise TypeError("call the candidate with positional arguments only")
+        return answer([wire.decode(item) for item in asked])
+    except Exception as error:
+        return Outcome(raised=wire.raised_from(error))
+
+
+class _Outputs:
+    """Checks what claims to be an output node, and adds it to a cell's outputs."""
+
+    def __init__(self, outputs: list[dict], displays: dict[str, dict]) -> None:
+        self.outputs, self.displays = outputs, displays
+        self._clear = False
+
+    def error(self, name: str, text: str) -> None:
+        """An error of ours, after whatever the cell had shown."""
+        self.outputs.append(
+            {
+                "output_type": "error",
+                "ename": name,
+                "evalue": text,
+                "traceback": [f"{name}: {text}"],
+            }
+        )
+
+    def add(self, node: Any) -> None:
+        """Add a node if it is one; anything else is dropped."""
+        if type(node) is not dict:
+            return
+        kind = node.get("output_type")
+        if kind == "clear_output":
+            self._clear = True
+            if node.get("wait") is not True:
+                self._clear_now()
+            return
+        made = _node(kind, node)
+        if made is None or len(self.outputs) >= MAX_OUTPUTS:
+            return
+        if kind == "update_display_data":
+            known = self.displays.get(str(node.get("display_id"))[:200])
+            if known is not None:
+                known.update(data=made["data"], metadata=made["metadata"])
+            return
+        self._clear_now()
+        last = self.outputs[-1] if self.outputs else {}
+        if kind == "stream" and last.get("name") == made["name"]:
+            last["text"] += made["text"]
+            return
+        self.outputs.append(made)
+        if kind == "display_data" and "display_id" in node and len(self.displays) < MAX_OUTPUTS:
+            self.displays[str(node["display_id"])[:200]] = made
+
+    def _clear_now(self) -> None:
+        if self._clear:
+            self.outputs.clear()
+            self._clear = False
+
+
+def _node(kind: Any, node: dict) -> dict | None:
+    if kind == "stream":
+        name, text = node.get("name"), node.get("text")
+        if name in ("stdout", "stderr") and type(text) is str:
+            return {"output_type": "stream", "name": name, "text": text}
+    elif kind == "error":
+        texts = node.get("traceback")
+        if type(texts) is list and all(type(line) is str for line in texts[:1000]):
+            return {
+                "output_type": "error",
+                "ename": str(node.get("ename"))[:500],
+                "evalue": str(node.get("evalue"))[:20_000],
+                "traceback": texts[:1000],
+            }
+    elif kind in _MIME:
+        data, metadata = node.get("data"), node.get("metadata")
+        if type(data) is dict and type(metadata) is dict and len(data) <= 50:
+            made = {"output_type": kind, "data": data, "metadata": metadata}
+            if not all(_is_mime(key, value) for key, value in data.items()):
+                return None
+            if kind == "execute_result":
+                count = node.get("execution_count")
+                made["execution_count"] = count if type(count) is int else None
+            return made
+    return None
+
+
+def _is_mime(key: str, value: Any) -> bool:
+    if key.count("/") != 1 or len(key) > 200:
+        return False
+    return type(value) is str or key.endswith("json")

@@ -1,0 +1,190 @@
+"""The warm process: it imports once what the lessons need, then forks a child for each notebook.
+
+    python -m autograder.execute.warm FD SANDBOX
+
+It is exec'd afresh by `Executor` (never forked from the grader, which has threads and secrets), gets a
+minimal environment, talks to its owner over the socket FD, and ends when that closes. No student's code
+and no student's file ever comes into it: a notebook's files and cells go from the grader to the child
+directly, over a socket of their own that is only passed on here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+
+from . import child, sandbox
+
+PRELOAD = ("numpy", "matplotlib.pyplot", "torch", "torch.nn.functional")
+
+
+def threads() -> int:
+    """How many threads this process has (1 where that cannot be told)."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 1
+
+
+def preload() -> None:
+    """Import what the lessons use; all of it must stay single-threaded (a fork copies one thread only)."""
+    for name in PRELOAD:
+        with contextlib.suppress(ImportError):
+            __import__(name)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+        torch.set_num_interop_threads(1)
+    if any(name.startswith("matplotlib_inline.backend") for name in sys.modules):
+        raise RuntimeError("matplotlib_inline was imported before the fork: pictures would vanish")
+
+
+def die_with_parent() -> None:
+    """Linux: SIGKILL for this process when the thread that made it ends."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)
+
+
+class Warm:
+    """The loop: `spawn`, `signal`, `poll`, as lines of JSON, one answer for each."""
+
+    def __init__(self, control: socket.socket, confined: bool, shell) -> None:
+        self.control, self.confined, self.shell = control, confined, shell
+        self.children: dict[int, int | None] = {}
+        self.count = 0
+        self.limbo = sandbox.Spawner() if confined else None
+
+    def run(self) -> None:
+        self.answer({"ready": True, "threads": threads()})
+        while True:
+            readable, _, _ = select.select([self.control], [], [], 0.5)
+            self.reap()
+            if not readable:
+                continue
+            data, fds, _, _ = socket.recv_fds(self.control, 65536, 4)
+            if not data:
+                return
+            while not data.endswith(b"\n"):
+                more = self.control.recv(65536)
+                if not more:
+                    return
+                data += more
+            try:
+                self.answer(self.handle(json.loads(data), fds))
+            finally:
+                for fd in fds:
+                    os.close(fd)
+
+    def answer(self, message: dict) -> None:
+        with contextlib.suppress(OSError):
+            self.control.sendall(json.dumps(message).encode() + b"\n")
+
+    def handle(self, request: dict, fds: list[int]) -> dict:
+        if request["op"] == "spawn":
+            try:
+                return {"kid": self.spawn(request, fds[0])}
+            except OSError as error:
+                return {"error": f"{error.strerror} (errno {error.errno})"}
+        kid = request["kid"]
+        if request["op"] == "signal" and self.children.get(kid, 0) is None:
+            with contextlib.suppress(ProcessLookupError):
+                if request["signal"] == signal.SIGKILL and not self.confined:
+                    os.killpg(kid, signal.SIGKILL)  # a child leads a session of its own
+                os.kill(kid, request["signal"])
+        if request["op"] == "forget":
+            return self.forget(kid)
+        self.reap()
+        return {"alive": self.children.get(kid, 0) is None, "status": self.children.get(kid)}
+
+    def forget(self, kid: int) -> dict:
+        """Kill a child and wait until it, and in a sandbox all its offspring, is gone."""
+        if self.children.get(kid, 0) is None:
+            with contextlib.suppress(ProcessLookupError):
+                if not self.confined:
+                    os.killpg(kid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(kid, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(kid, 0)
+        self.children.pop(kid, None)
+        return {"alive": False, "status": None}
+
+    def reap(self) -> None:
+        for kid, status in list(self.children.items()):
+            if status is None:
+                with contextlib.suppress(ChildProcessError):
+                    pid, code = os.waitpid(kid, os.WNOHANG)
+                    if pid:
+                        self.children[kid] = os.waitstatus_to_exitcode(code)
+
+    def spawn(self, request: dict, fd: int) -> int:
+        if threads() != 1:
+            raise OSError(11, "the warm process has more than one thread")
+        self.count += 1
+        pid = self.limbo.fork() if self.limbo else os.fork()
+        if pid == 0:
+            self.become_child(request, fd)
+        self.children[pid] = None
+        return pid
+
+    def become_child(self, request: dict, fd: int) -> None:
+        try:
+            die_with_parent()
+            sock = socket.socket(fileno=os.dup(fd))
+            limits = request["limits"]
+            home, confine = request.get("home"), None
+            if self.limbo:
+                home, confine = self.limbo.enter(self.count, limits)
+            else:
+                os.setsid()
+            _close_all_but(sock.fileno())
+            child.start(sock, self.shell, limits, home, confine)
+        except BaseException as error:
+            with contextlib.suppress(BaseException):
+                os.write(2, f"child: {type(error).__name__}: {error}\n".encode())
+        finally:
+            os._exit(1)
+
+
+def _close_all_but(keep: int) -> None:
+    limit = os.sysconf("SC_OPEN_MAX")
+    os.closerange(3, keep)
+    os.closerange(keep + 1, min(limit, 65536))
+
+
+def main() -> None:
+    """Serve the owner at the other end of the socket whose number is given."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    confined = sys.argv[2] == "sandbox"
+    if sys.argv[3] == "main":
+        die_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's business
+    root = sys.path.pop(0)
+    os.chdir("/")
+    try:
+        # Before the imports: without a kernel that allows it there is no reason to wait for them.
+        if confined:
+            sandbox.isolate()
+        preload()
+        shell = child.prepare()
+        if confined:
+            sandbox.build_root(hidden=root)
+    except (OSError, RuntimeError) as error:
+        control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
+        return
+    for name in [name for name in sys.modules if name.partition(".")[0] == "autograder"]:
+        del sys.modules[name]
+    gc.collect()
+    gc.freeze()
+    Warm(control, confined, shell).run()
+
+
+if __name__ == "__main__":
+    main()
