@@ -1,0 +1,8 @@
+"""Reads what a student handed in, and repairs what accidents did to it."""
+
+from autograder.ingest.decode import Unreadable, decode
+from autograder.ingest.model import Ingested, Submission
+from autograder.ingest.repair import repair
+from autograder.ingest.submission import open_submission
+
+__all__ = ["Ingested", "Submission", "Unreadable", "decode", "open_submission", "repair"]
