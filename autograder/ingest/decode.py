@@ -208,7 +208,7 @@ def _notebook_metadata(raw: dict, repairs: list[str]) -> dict:
         if name != "python3" or language != "python":
             shown = str(name)[:40] if isinstance(name, str) else "without a name"
             repairs.append(f"The notebook was set to the kernel {shown!r}; it was run with Python.")
-        kept["kernelspec"] = {
+        kept["kernelspec"] = {"name": "python3", "display_name": "Python 3"} | {
             key: _clean(str(kernel[key])[:100])
             for key in ("name", "display_name", "language")
             if isinstance(kernel.get(key), str)
