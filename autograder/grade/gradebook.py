@@ -176,20 +176,29 @@ def _submission(gradebook: Gradebook, assignment: str, student: str) -> Submitte
         .filter_by(assignment_id=parent.id, student_id=student)
         .one_or_none()
     )
-    if found is None:
-        found = SubmittedAssignment(assignment=parent, student=row)
-        db.add(found)
-    have = {notebook.notebook_id for notebook in found.notebooks}
-    for notebook in parent.notebooks:
-        if notebook.id in have:
-            continue
-        submitted = SubmittedNotebook(notebook=notebook, assignment=found)
-        for cell in [*notebook.grade_cells, *notebook.task_cells]:
-            Grade(cell=cell, notebook=submitted)
-        for cell in [*notebook.solution_cells, *notebook.task_cells]:
-            Comment(cell=cell, notebook=submitted)
+    with db.no_autoflush:
+        if found is None:
+            found = SubmittedAssignment(assignment=parent, student=row)
+            db.add(found)
+        have = {notebook.notebook_id for notebook in found.notebooks}
+        for notebook in parent.notebooks:
+            if notebook.id not in have:
+                _add_notebook(db, notebook, found)
     db.flush()
     return found
+
+
+def _add_notebook(db, notebook, submission: SubmittedAssignment) -> None:
+    submitted = SubmittedNotebook(notebook=notebook, assignment=submission)
+    rows = [submitted]
+    rows += [
+        Grade(cell=c, notebook=submitted) for c in (*notebook.grade_cells, *notebook.task_cells)
+    ]
+    rows += [
+        Comment(cell=c, notebook=submitted)
+        for c in (*notebook.solution_cells, *notebook.task_cells)
+    ]
+    db.add_all(rows)
 
 
 def forget(gradebook: Gradebook, assignment: str, student: str) -> None:

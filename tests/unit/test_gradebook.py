@@ -1,0 +1,95 @@
+"""Are scores written in one transaction, and does nothing of a person's get lost?"""
+
+import nbformat
+import pytest
+
+from autograder.course import Course, CourseError
+from autograder.grade import gradebook
+from autograder.grade.gradebook import NotebookScores
+
+
+def released(points: float = 2, extra: bool = False):
+    meta = {"schema_version": 3, "locked": False, "cell_type": "code"}
+    answer = meta | {"grade": False, "solution": True, "grade_id": "softmax"}
+    check = meta | {
+        "grade": True,
+        "solution": False,
+        "locked": True,
+        "grade_id": "softmax-stable",
+        "points": points,
+    }
+    cells = [
+        nbformat.v4.new_code_cell("def softmax(z): ...", metadata={"nbgrader": answer}),
+        nbformat.v4.new_code_cell("check()", metadata={"nbgrader": check}),
+    ]
+    if extra:
+        more = check | {"grade_id": "softmax-more"}
+        cells.append(nbformat.v4.new_code_cell("check()", metadata={"nbgrader": more}))
+    return {"nb": nbformat.v4.new_notebook(cells=cells)}
+
+
+@pytest.fixture
+def course(tmp_path):
+    made = Course(tmp_path)
+    gradebook.register(made, "a", released())
+    return made
+
+
+def write(course, score, student="demo-ada", unanswered=()):
+    scores = {"nb": NotebookScores({"softmax-stable": score}, frozenset(unanswered))}
+    with gradebook.opened(course) as book:
+        gradebook.record(book, "a", student, scores)
+
+
+def grade(course, student="demo-ada"):
+    with gradebook.opened(course) as book:
+        found = book.find_grade("softmax-stable", "nb", "a", student)
+        return found.auto_score, found.manual_score, found.needs_manual_grade, found.score
+
+
+def test_a_score_is_read_back_as_nbgrader_reads_it(course):
+    write(course, 1.5)
+    assert grade(course) == (1.5, None, False, 1.5)
+    with gradebook.opened(course) as book:
+        assert book.find_submission("a", "demo-ada").score == 1.5
+
+
+def test_a_manual_score_survives_regrading_and_asks_for_a_look(course):
+    write(course, 0.0)
+    with gradebook.opened(course) as book:
+        book.find_grade("softmax-stable", "nb", "a", "demo-ada").manual_score = 2.0
+        book.db.commit()
+    write(course, 1.0)
+    assert grade(course) == (1.0, 2.0, True, 2.0)
+
+
+def test_a_failure_in_the_middle_leaves_nothing_of_the_student(course, monkeypatch):
+    monkeypatch.setattr(gradebook, "_set_grade", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        write(course, 1.0, "demo-bob")
+    with gradebook.opened(course) as book:
+        assert [s.id for s in book.students] == []
+
+
+def test_an_untouched_answer_gets_nbgraders_comment(course):
+    write(course, 0.0, unanswered=["softmax"])
+    with gradebook.opened(course) as book:
+        assert book.find_comment("softmax", "nb", "a", "demo-ada").comment == "No response."
+    write(course, 0.0)
+    with gradebook.opened(course) as book:
+        assert book.find_comment("softmax", "nb", "a", "demo-ada").comment is None
+
+
+def test_changed_points_are_taken_over_and_changed_cells_are_refused(course):
+    write(course, 1.0)
+    gradebook.register(course, "a", released(points=4))
+    with gradebook.opened(course) as book:
+        assert book.find_assignment("a").max_score == 4
+    with pytest.raises(CourseError, match="other cells"):
+        gradebook.register(course, "a", released(extra=True))
+
+
+def test_a_gradebook_that_is_no_database_is_one_clear_line(tmp_path):
+    (tmp_path / "gradebook.db").write_text("not a database, but long enough to be looked at" * 20)
+    with pytest.raises(CourseError, match="can't be used"), gradebook.opened(Course(tmp_path)):
+        pass
