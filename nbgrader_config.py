@@ -1,11 +1,14 @@
 """What this course sets for nbgrader and formgrader. The steps themselves are in `autograder/`."""
 
+import os
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+# nbgrader starts `alembic` through PATH, also where this environment was not activated.
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
 
 c = get_config()  # noqa: F821  (nbgrader defines it)
 

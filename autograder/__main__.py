@@ -31,6 +31,8 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """Run one command; a foreseeable mistake prints one line and returns 2."""
     argv = sys.argv[1:] if argv is None else argv
+    # nbgrader starts `alembic` through PATH, also where this environment was not activated.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     parser = argparse.ArgumentParser(prog="python -m autograder", description=__doc__)
     parser.add_argument(
         "--root", type=Path, default=Path.cwd(), help="the course folder (default: this one)"

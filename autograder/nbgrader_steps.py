@@ -15,14 +15,16 @@ import nbgrader.converters.base as nbgrader_base
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
-from autograder import check_grader, release
+from autograder import release, stamp
 from autograder.configuration import open_course
 from autograder.course import Course, CourseError
 from autograder.grade import session
 
 
 def _one_line_for_people(limit=None, chain=True) -> str:
-    """What nbgrader logs of an exception: one line for a CourseError, else the traceback."""
+    """What nbgrader logs of an exception: one line where it is foreseeable, else the traceback."""
+    if session.problem is not None:
+        return f"can't be graded: {session.problem}"
     error = sys.exc_info()[1]
     return f"error: {error}" if isinstance(error, CourseError) else traceback.format_exc()
 
@@ -44,7 +46,7 @@ class RequireCheckedGrader(CourseStep):
 
     def preprocess(self, nb, resources):
         names = resources["nbgrader"]
-        if not check_grader.stamp_valid(self.course(resources), names["assignment"]):
+        if not stamp.valid(self.course(resources), names["assignment"]):
             raise CourseError(
                 f"{names['assignment']} is not released: the grader has not been checked against its "
                 f"present tasks. Run `make check-grader`, then generate again."

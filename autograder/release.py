@@ -19,7 +19,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder import check_grader
+from autograder import stamp as grader_stamp
 from autograder.configuration import load_config
 from autograder.course import Course, CourseError
 from autograder.tables import public_tables
@@ -58,8 +58,10 @@ _source = r'''{helper}'''
 attention_lab = types.ModuleType("attention_lab", "The course helper, carried by this notebook.")
 sys.modules["attention_lab"] = attention_lab
 exec(compile(_source, "attention_lab.py", "exec"), attention_lab.__dict__)
+{load}print("Setup is done. Course release", COURSE_STAMP["release"])
+"""
+LOAD = """\
 attention_lab.load_tables(json.loads(r'''{tables}'''))
-print("Setup is done. Course release", COURSE_STAMP["release"])
 """
 
 
@@ -79,7 +81,7 @@ def imported_packages(nb: nbformat.NotebookNode) -> tuple[str, ...]:
     return tuple(name for name in INSTALLABLE if name in found)
 
 
-def stamp(course: Course, assignment_name: str, notebook: str, helper: str, tables: str) -> dict:
+def version(assignment_name: str, notebook: str, helper: str, tables: str) -> dict:
     """The version stamp of one notebook: what it is, and a digest of helper and tables."""
     digest = hashlib.sha256((helper + tables).encode()).hexdigest()[:12]
     return {"assignment": assignment_name, "notebook": notebook, "release": digest}
@@ -95,9 +97,9 @@ def setup_source(course: Course, assignment_name: str, nb: nbformat.NotebookNode
     tables = tables.replace("'", "\\u0027")
     return SETUP.format(
         packages=imported_packages(nb),
-        stamp=stamp(course, assignment_name, name, helper, tables),
+        stamp=version(assignment_name, name, helper, tables),
         helper=helper,
-        tables=tables,
+        load=LOAD.format(tables=tables) if tables != "{}" else "",
     ).rstrip()
 
 
@@ -160,7 +162,7 @@ def generate(course: Course, name: str, verbose: bool = False) -> None:
 
 def scratch_course(course: Course, folder: Path) -> Course:
     """A copy of the course's trusted files below `folder`, with an empty gradebook of its own."""
-    for name in ("attention_lab.py", "nbgrader_config.py", check_grader.STAMP):
+    for name in ("attention_lab.py", "nbgrader_config.py", grader_stamp.STAMP):
         if (course.root / name).exists():
             shutil.copy(course.root / name, folder / name)
     shutil.copytree(course.source, folder / "source", ignore=shutil.ignore_patterns(".ipynb*"))
@@ -190,7 +192,7 @@ def run(args, course: Course) -> int:
     names = args.assignments or source_names(course)
     for name in names:
         assignment(name)
-        if not check_grader.stamp_valid(course, name):
+        if not grader_stamp.valid(course, name):
             raise CourseError(
                 f"the grader has not been checked against the present tasks of {name}: "
                 f"run `make check-grader` first."

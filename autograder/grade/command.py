@@ -166,7 +166,8 @@ def table(found: dict) -> Table:
 
 
 def run(args, course: Course) -> int:
-    found = run_command(course, args.assignment, **vars(args))
+    options = {key: value for key, value in vars(args).items() if key != "assignment"}
+    found = run_command(course, args.assignment, **options)
     if not args.quiet:
         Console().print(table(found))
         print(f"results: {results.results_path(course, args.assignment)}")

@@ -29,6 +29,8 @@ class _Current:
 
 
 _executor: Executor | None = None
+problem: str | None = None
+"""Why the submission that nbgrader is at can't be graded; what it logs in place of a traceback."""
 _current: dict[tuple[str, str, str], _Current] = {}
 
 
@@ -45,13 +47,21 @@ def executor() -> Executor:
 def before_autograde(notebooks: list[str], course: Course) -> None:
     """Grade the submission that `notebooks` (paths of submitted files) belong to.
 
-    The list is changed in place: files under other names are staged under the released name, and what
-    can't be graded is taken out, so that nbgrader goes on with the next student.
+    The list is changed in place: files under other names are staged under the released name. Of a
+    submission that can't be graded only what is wrong is left, so that nbgrader stops at it, records no
+    part of it, and goes on with the next student.
     """
+    global problem
+    problem = None
     if not notebooks:
         return
     folder = Path(notebooks[0]).resolve().parent
     current = _grade(course, folder.name, folder.parent.name)
+    if not current.graded.gradable:
+        problem = f"{current.graded.student}: {current.graded.entry['reason']}"
+        notebooks[:] = [n for n in notebooks if Path(n).stem not in current.graded.ingested]
+        _keep(course, current)
+        return
     wanted = []
     for name, path in current.graded.paths.items():
         target = folder / f"{name}.ipynb"
@@ -112,7 +122,11 @@ def after_autograde(notebooks: list[str], course: Course) -> None:
         other = path.with_suffix(".ipynb.other")
         if other.exists():
             other.replace(path)
-    entry, student = current.graded.entry, current.graded.student
-    results.keep(course, current.plan.name, student, current.digest, entry)
+    _keep(course, current)
+
+
+def _keep(course: Course, current: _Current) -> None:
+    name, student = current.plan.name, current.graded.student
+    results.keep(course, name, student, current.digest, current.graded.entry)
     with gradebook.opened(course) as open_book:
         run.assemble(current.plan, open_book)

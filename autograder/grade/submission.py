@@ -5,10 +5,14 @@ Nothing here touches the gradebook or another student's files.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import json
 import math
+import shutil
+import tempfile
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +33,10 @@ EVIDENCE_DIFFERS = (
     "The evidence saved in the notebook differs from what the notebook gives when it is run again "
     "({keys}). The new run counts."
 )
+
+
+# CPython 3.11's ast.parse is not safe in several threads at once ("recursion depth mismatch").
+_PARSING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -118,7 +126,8 @@ def submission_digest(plan: Plan, folder: Path) -> str:
 def grade_submission(plan: Plan, student: str, executor) -> Graded:
     """Grade what `submitted/<student>/<assignment>` holds. Never raises for what a student did."""
     folder = plan.course.submitted / student / plan.name
-    submission = open_submission(folder, plan.release, [n.name for n in plan.tasks.notebooks])
+    with _PARSING:
+        submission = open_submission(folder, plan.release, [n.name for n in plan.tasks.notebooks])
     graded = Graded(student, {})
     found: dict[str, tuple[NotebookTasks, Verdict, str]] = {}
     repairs: list[str] = []
@@ -139,7 +148,8 @@ def grade_submission(plan: Plan, student: str, executor) -> Graded:
                 )
             continue
         probes = plan.probes[tasks.name]
-        answers = interview(executor, item.notebook, tasks, probes, files=submission.files)
+        with _folder_of(submission.files) as files:
+            answers = interview(executor, item.notebook, tasks, probes, files=files)
         judged = verdicts(tasks, probes, answers)
         notes += [f"{tasks.name}: {text}" for text in answers.notes]
         notes += _evidence_notes(tasks.name, item.original, answers)
@@ -153,6 +163,18 @@ def grade_submission(plan: Plan, student: str, executor) -> Graded:
             found[grade_id] = (tasks, verdict, tasks.name)
     graded.entry = _entry(plan, statuses, found, repairs, notes, graded.scores)
     return graded
+
+
+@contextlib.contextmanager
+def _folder_of(files):
+    """A folder with copies of the files that may be passed on; None if there are none."""
+    if not files:
+        yield None
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for path in files:
+            shutil.copyfile(path, Path(folder) / path.name)
+        yield Path(folder)
 
 
 def _status(item) -> dict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from autograder.tasks import judge
@@ -46,19 +45,10 @@ def verdicts(tasks: NotebookTasks, probes: Probes, answers: Answers) -> dict[str
 
 def _values(task: ValueTask, answers: Answers) -> Verdict:
     grade_id = task.checkpoint.grade_id
-    own = _judge_values(task, answers.values_own.get(grade_id, {}))
-    last = _judge_values(task, answers.values_last.get(grade_id, {}))
+    own = task.judge(answers.values_own.get(grade_id, {}))
+    last = task.judge(answers.values_last.get(grade_id, {}))
     if last.score > own.score:
         return replace(last, notes=(*last.notes, LATER_COUNTED))
     if own.score > last.score:
         return replace(own, notes=(*own.notes, EARLIER_COUNTED))
     return own
-
-
-def _judge_values(task: ValueTask, values: Mapping) -> Verdict:
-    try:
-        return task.judge(values)
-    except Exception as error:
-        # A value that the definition did not foresee costs this checkpoint, not the run.
-        text = f"The values of this checkpoint could not be read ({type(error).__name__})."
-        return Verdict(0.0, task.checkpoint.points, "wrong", text)
