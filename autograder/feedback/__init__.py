@@ -1,0 +1,1 @@
+"""Feedback pages: the student's work and what was found, safe to open anywhere."""
