@@ -7,6 +7,7 @@ a clever one would want.
 
 from __future__ import annotations
 
+import _signal as _c_signal
 import builtins
 import os
 import random
@@ -22,8 +23,11 @@ from . import limits as _limits
 from . import wire
 from .shell import NO_BACKEND, Sink, connect, make_shell
 
+__builtins__ = dict(vars(builtins))  # as in wire: not to be patched by accident
+
 _getpid, _exit = os.getpid, os._exit
-_signal, _SIGINT, _SIG_IGN = signal.signal, signal.SIGINT, signal.SIG_IGN
+_signal = _c_signal.signal  # below the Python wrapper, which uses patchable builtins
+_SIGINT, _SIG_IGN = int(signal.SIGINT), int(signal.SIG_IGN)
 _default_int_handler = signal.default_int_handler
 _BaseException, _Exception, _KeyboardInterrupt = BaseException, Exception, KeyboardInterrupt
 _type, _len, _dict, _list, _getattr = type, len, dict, list, getattr
@@ -159,7 +163,7 @@ class Child:
         if folder:
             os.makedirs(folder, exist_ok=True)
         with open(path, "wb") as handle:
-            handle.write(wire._b64decode(request["data"]))
+            handle.write(wire.b64decode(request["data"]))
         self.connection.send({"done": {}})
 
     def execute(self, request: dict) -> None:

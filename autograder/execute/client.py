@@ -393,8 +393,12 @@ class Kernel:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            self._sock.settimeout(left)
-            data = self._sock.recv(1 << 18)
+            self._sock.settimeout(min(left, 1.0))
+            try:
+                data = self._sock.recv(1 << 18)
+            except TimeoutError:
+                self._watch_memory()
+                continue
             if not data:
                 raise _Died(self._how_it_ended())
             self._received += len(data)
@@ -404,6 +408,11 @@ class Kernel:
         taken = bytes(self._buffer[:size])
         del self._buffer[:size]
         return taken
+
+    def _watch_memory(self) -> None:
+        used = self._process.ask({"op": "usage", "kid": self._kid}).get("bytes")
+        if type(used) is int and used > self.limits.total_memory:
+            raise _Died(f"it took {used >> 20} MB of memory, more than a notebook may")
 
     def _signal(self, number: int) -> None:
         self._process.ask({"op": "signal", "kid": self._kid, "signal": int(number)})

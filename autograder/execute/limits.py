@@ -17,6 +17,7 @@ class Limits:
         call: seconds of wall time for one call of a student's function.
         cpu: CPU seconds for the whole notebook.
         memory: bytes that a process may take on top of what the warm process has.
+        total_memory: bytes that all processes of a notebook may hold together (looked at once a second).
         processes: processes and threads together.
         files: bytes of the private working folder (and of one file).
         open_files: open file descriptors.
@@ -29,6 +30,7 @@ class Limits:
     call: float = 10.0
     cpu: int = 600
     memory: int = 2048 * MB
+    total_memory: int = 3072 * MB
     processes: int = 64
     files: int = 64 * MB
     open_files: int = 256

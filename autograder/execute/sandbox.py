@@ -247,6 +247,39 @@ class Spawner:
 
         return HOME, confine
 
+    def trial(self) -> None:
+        """Confine a child once before the first notebook, so that what is forbidden shows at once.
+
+        Raises:
+            OSError: which step is forbidden.
+        """
+        reader, writer = os.pipe()
+        pid = self.fork()
+        if pid == 0:
+            try:
+                limits = _limits.Limits().as_dict()
+                _, confine = self.enter(0, limits)
+                confine(limits)
+            except OSError as error:
+                os.write(writer, str(error).encode()[:1000])
+            finally:
+                os._exit(0)
+        os.close(writer)
+        os.waitpid(pid, 0)
+        reason = os.read(reader, 1000).decode()
+        os.close(reader)
+        if reason:
+            raise OSError(0, reason)
+
+    def usage(self, pid: int) -> int:
+        """Bytes of memory that a child and its offspring hold (shared pages are shared out)."""
+        total = 0
+        space = _pid_namespace(str(pid))
+        for name in os.listdir("/proc"):
+            if name.isdigit() and space and _pid_namespace(name) == space:
+                total += _proportional_size(name)
+        return total
+
     def _confine(self, owner: int, limits: dict) -> None:
         for capability in range(LAST_CAPABILITY + 1):
             if _libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
@@ -278,3 +311,20 @@ def _drop_capabilities() -> None:
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     nothing = (ctypes.c_uint32 * 6)()
     _check(_libc.capset(header, nothing), "drop the capabilities")
+
+
+def _pid_namespace(pid: str) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")
+    except OSError:
+        return ""
+
+
+def _proportional_size(pid: str) -> int:
+    try:
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        return 0
+    return 0

@@ -6,6 +6,7 @@ in the child. matplotlib_inline is first imported after the shell exists, or pic
 
 from __future__ import annotations
 
+import builtins
 import io
 import os
 import sys
@@ -19,6 +20,8 @@ from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from traitlets import Type
 from traitlets.config import Config
+
+__builtins__ = dict(vars(builtins))  # as in wire: not to be patched by accident
 
 _getpid, _write, _pread, _fstat, _ftruncate = (
     os.getpid,
@@ -346,7 +349,6 @@ def make_shell() -> ZMQInteractiveShell:
 
 def connect(shell: ZMQInteractiveShell, sink: Sink) -> None:
     """Give the shell its outputs (in the child)."""
-    import builtins
     import getpass
 
     shell.display_pub.sink = sink

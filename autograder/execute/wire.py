@@ -18,9 +18,11 @@ robustness only: whoever owns a process can forge what it says, and nothing here
 
 from __future__ import annotations
 
-import base64
 import binascii
+import builtins
+import importlib.util
 import json
+import re
 import struct
 import sys
 from dataclasses import dataclass
@@ -28,46 +30,16 @@ from typing import Any
 
 import numpy as np
 
-# Kept as globals of this module: a student's `builtins.isinstance = ...` does not reach them.
-(isinstance, issubclass, type, len, str, int, float, bool, bytes, repr, list, tuple, dict) = (
-    isinstance,
-    issubclass,
-    type,
-    len,
-    str,
-    int,
-    float,
-    bool,
-    bytes,
-    repr,
-    list,
-    tuple,
-    dict,
-)
-(getattr, enumerate, min, max, range, sorted, any, all) = (
-    getattr,
-    enumerate,
-    min,
-    max,
-    range,
-    sorted,
-    any,
-    all,
-)
-(Exception, BaseException, ValueError, TypeError, RecursionError, MemoryError) = (
-    Exception,
-    BaseException,
-    ValueError,
-    TypeError,
-    RecursionError,
-    MemoryError,
-)
+# Functions take their builtins from here, so that a student's `builtins.len = None` does not reach them.
+__builtins__ = dict(vars(builtins))
+
 _ndarray, _generic, _dtype = np.ndarray, np.generic, np.dtype
 _frombuffer, _empty, _asarray = np.frombuffer, np.empty, np.asarray
 _ascontiguous = np.ascontiguousarray
 _tobytes = np.ndarray.tobytes
 _b64encode = binascii.b2a_base64
-_b64decode = base64.b64decode
+_a2b = binascii.a2b_base64
+_is_base64 = re.compile(r"[A-Za-z0-9+/]*={0,2}").fullmatch
 _modules = sys.modules
 
 MAX_DEPTH = 12
@@ -396,10 +368,17 @@ def _decode_bytes(data: dict, size: int, budget: _Budget) -> bytearray:
     budget.take(size)
     if len(text) != 4 * ((size + 2) // 3):
         raise MalformedMessage("an array's bytes do not fit its shape")
-    raw = bytearray(_b64decode(text, validate=True))
+    raw = bytearray(b64decode(text))
     if len(raw) != size:
         raise MalformedMessage("an array's bytes do not fit its shape")
     return raw
+
+
+def b64decode(text: str) -> bytes:
+    """Bytes from base64; raises ValueError for anything else."""
+    if not _is_base64(text):
+        raise ValueError("not base64")
+    return _a2b(text)
 
 
 def _decode_array(data: Any, budget: _Budget) -> np.ndarray:
@@ -449,8 +428,26 @@ _HEADER = struct.Struct(">I")
 MAX_FRAME = MAX_BYTES + MAX_BYTES // 2
 MAX_COMMAS = 400_000  # a JSON text of brackets alone takes fifty times its size in memory
 
-_dumps = json.JSONEncoder(separators=(",", ":"), allow_nan=True).encode
-_loads = json.loads
+
+def _private_copy(name: str):
+    """A module of our own copy, whose functions see our builtins and nobody's patches."""
+    spec = importlib.util.find_spec(name)
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__["__builtins__"] = __builtins__
+    spec.loader.exec_module(module)
+    return module
+
+
+_dumps = _private_copy("json.encoder").JSONEncoder(separators=(",", ":")).encode
+_raw_decode = json.JSONDecoder().raw_decode
+
+
+def _loads(body: bytes) -> Any:
+    text = body.decode("utf-8")
+    value, end = _raw_decode(text)
+    if end != len(text):
+        raise ValueError("more than one value")
+    return value
 
 
 def pack(message: dict) -> bytes:
