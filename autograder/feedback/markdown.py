@@ -19,43 +19,11 @@ from mistune.plugins.table import table
 from autograder.feedback.mathml import mathml
 from autograder.feedback.text import plain, shortened
 
-TAGS = frozenset(
-    [
-        "p",
-        "br",
-        "hr",
-        "strong",
-        "em",
-        "b",
-        "i",
-        "sub",
-        "sup",
-        "kbd",
-        "code",
-        "pre",
-        "blockquote",
-        "ul",
-        "ol",
-        "li",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "a",
-        "span",
-        "div",
-        "details",
-        "summary",
-    ]
-)
+TAGS = frozenset([
+    "p", "br", "hr", "strong", "em", "b", "i", "sub", "sup", "kbd", "code", "pre",
+    "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "h1", "h2",
+    "h3", "h4", "h5", "h6", "a", "span", "div", "details", "summary",
+])  # fmt: skip
 CLASSES = {"span": {"picture", "target"}, "div": {"wide"}}
 _BARE_TAG = re.compile(r"</?(?:br|sub|sup|kbd|b|i|em|strong|details|summary)\s*/?>", re.IGNORECASE)
 _WEB = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)

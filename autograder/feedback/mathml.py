@@ -16,67 +16,17 @@ from latex2mathml.converter import convert
 
 MATHML = "http://www.w3.org/1998/Math/MathML"
 LONGEST = 2_000
-ELEMENTS = frozenset(
-    [
-        "math",
-        "mrow",
-        "mi",
-        "mn",
-        "mo",
-        "ms",
-        "mtext",
-        "mspace",
-        "msub",
-        "msup",
-        "msubsup",
-        "munder",
-        "mover",
-        "munderover",
-        "mfrac",
-        "msqrt",
-        "mroot",
-        "mtable",
-        "mtr",
-        "mtd",
-        "mstyle",
-        "mpadded",
-        "mphantom",
-        "menclose",
-        "mmultiscripts",
-        "mprescripts",
-        "none",
-    ]
-)
-ATTRIBUTES = frozenset(
-    [
-        "display",
-        "mathvariant",
-        "stretchy",
-        "fence",
-        "separator",
-        "accent",
-        "accentunder",
-        "movablelimits",
-        "lspace",
-        "rspace",
-        "width",
-        "height",
-        "depth",
-        "linethickness",
-        "columnalign",
-        "rowspacing",
-        "columnspacing",
-        "minsize",
-        "maxsize",
-        "form",
-        "largeop",
-        "symmetric",
-        "displaystyle",
-        "scriptlevel",
-        "linebreak",
-        "notation",
-    ]
-)
+ELEMENTS = frozenset([
+    "math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "msub", "msup", "msubsup",
+    "munder", "mover", "munderover", "mfrac", "msqrt", "mroot", "mtable", "mtr", "mtd",
+    "mstyle", "mpadded", "mphantom", "menclose", "mmultiscripts", "mprescripts", "none",
+])  # fmt: skip
+ATTRIBUTES = frozenset([
+    "display", "mathvariant", "stretchy", "fence", "separator", "accent", "accentunder",
+    "movablelimits", "lspace", "rspace", "width", "height", "depth", "linethickness",
+    "columnalign", "rowspacing", "columnspacing", "minsize", "maxsize", "form", "largeop",
+    "symmetric", "displaystyle", "scriptlevel", "linebreak", "notation",
+])  # fmt: skip
 _VALUE = re.compile(r"[\w .%+-]*")
 # The converter knows the starred environments, not the inner ones that notebooks use.
 _INNER = re.compile(r"\\(begin|end)\{(?:aligned|align|split|gathered)\}")
