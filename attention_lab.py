@@ -1,8 +1,4 @@
-"""Helper of the attention course: evidence, checkpoints and pictures in one file of numpy.
-
-It travels inside every notebook and holds no answers: a check compares what you have with the
-property that stands in the checkpoint's own line.
-"""
+"""Helper of the attention course: checkpoints, evidence and pictures; it travels in each notebook."""
 
 from __future__ import annotations
 
@@ -24,18 +20,29 @@ MISTAKES = {  # what a checkpoint can recognise: likely cause | what to try
     "transposed": "queries and keys are swapped | rows are queries: print shapes, look at each .T",
     "unmasked": "the mask was not used | pass np.where(allowed, scores, -np.inf) to softmax",
     "mask_after": "the mask came after the softmax | put -inf into the scores, then apply softmax",
+    "padded_queries": "the mask hides query rows, not key columns | write is_real_key[None, :]",
+    "empty_row": "the masks block all, and softmax of only -inf is 0/0 | give each row a True (1)",
+    "temperature": "0 divides by nothing, below 0 the ranking turns | try 0.5 (sharper), 2.0 (softer)",
+    "unpaired": "a key without a value, or a value without a key | add or remove a row in both",
+    "same_values": "no value was changed | write new numbers into one row",
+    "no_sum": "no division by the row's sum | divide by powers.sum(axis=-1, keepdims=True)",
+    "leak": "the mask is missing, transposed, inverted or late | print it: row = query, True = may",
+    "keep": "nothing is removed | put one False into the row",
+    "claim": "its test gave False, or its cell was not run | print both sides of the comparison",
+    "no_fit": "the arrays do not fit together | print their shapes; each key has its value",
+    "axes": "an axis was dropped or added | look for keepdims=True, an index, extra brackets",
     "not_finite": "a row without an allowed key (0/0), or numbers too large | print its input by rows",
     "not_run": "its cell was not run, or stopped with an error | run the section from its first cell",
 }
 
 
 class CheckError(AssertionError):
-    """A failed check. `advice` is "likely cause | what to try"."""
+    """A failed check. `advice` is "likely cause | what to try", or the name of a mistake above."""
 
     def __init__(self, seen: str, advice: str = ""):
         super().__init__(seen, advice)
         self.seen, self.checkpoint = seen, ""
-        self.cause, _, self.attempt = advice.partition(" | ")
+        self.cause, _, self.attempt = MISTAKES.get(advice, advice).partition(" | ")
 
     def __str__(self) -> str:
         parts = {"Seen": self.seen, "Likely cause": self.cause, "Try": self.attempt}
@@ -51,14 +58,14 @@ class Unfinished(Exception):
 
 
 _RUN: dict[str, tuple[str, str]] = {}  # checkpoint -> (sign, what is left)
-_LESSON: dict[str, np.ndarray] = {}  # name -> what the lesson starts from
+_LESSON: dict[str, object] = {}  # name -> what the lesson starts from
 
 
 def begin(checkpoints, **lesson) -> None:
     """Name this notebook's checkpoints, for `summary`, and the lesson's inputs, for `unchanged`."""
     _RUN.clear()
     _RUN.update(dict.fromkeys(checkpoints, ("·", "not run yet")))
-    _LESSON.update({name: np.array(value, dtype=float) for name, value in lesson.items()})
+    _LESSON.update(lesson)
 
 
 def summary() -> None:
@@ -81,15 +88,12 @@ class checkpoint:
             _RUN[self.name] = ("✓", "")
             print(f"✓ {self.name}: passed")
         elif isinstance(error, Unfinished):
-            _RUN[self.name] = ("○", f"to do: {error}")
-            print(f"○ {self.name}: right so far. To do: {error}.")
+            _RUN[self.name] = ("○", f"right so far; still to do: {error}")
+            print(f"○ {self.name}: {_RUN[self.name][1]}.")
         elif isinstance(error, Exception):
             if not isinstance(error, CheckError):
-                advice = (
-                    "the arrays do not fit together | print their shapes; keys pair with values"
-                )
-                advice = MISTAKES["not_run"] if isinstance(error, NameError) else advice
-                error = CheckError(f"{type(error).__name__}: {error}", advice)
+                known = "not_run" if isinstance(error, NameError) else "no_fit"
+                error = CheckError(f"{type(error).__name__}: {error}", known)
             error.checkpoint = self.name
             _RUN[self.name] = ("✗", error.seen)
             raise error from None
@@ -109,17 +113,15 @@ def check_array(name: str, value, shape=None, finite: bool = True) -> None:
         fix = ".detach().numpy()" if hasattr(value, "detach") else "np.array(..., dtype=float)"
         advice = f"a numpy array of numbers is needed | use {fix}"
         raise CheckError(f"`{name}` is a {type(value).__name__}", advice)
-    seen = f"`{name}` has shape {value.shape}"
-    if shape is not None and value.ndim != len(shape):
-        advice = "an axis was dropped or added | look for keepdims=True, an index, extra brackets"
-        raise CheckError(f"{seen}, not {len(shape)} axes", advice)
-    if shape is not None and any(n not in (None, value.shape[i]) for i, n in enumerate(shape)):
-        seen += f", expected {tuple('any' if n is None else n for n in shape)}"
-        swapped = value.shape[::-1] == tuple(shape)
-        raise CheckError(seen, MISTAKES["transposed" if swapped else "stale"])
+    wanted = value.shape if shape is None else tuple(shape)
+    fits = [n in (None, m) for n, m in zip(wanted, value.shape, strict=False)]
+    if value.ndim != len(wanted) or not all(fits):
+        known = "axes" if value.ndim != len(wanted) else "stale"
+        seen = f"`{name}` has shape {value.shape}, not {wanted}".replace("None", "any")
+        raise CheckError(seen, "transposed" if value.shape[::-1] == wanted else known)
     if finite and not np.isfinite(value).all():
         seen = f"`{name}` has NaN or infinity, first at {_first(~np.isfinite(value))}"
-        raise CheckError(seen, MISTAKES["not_finite"])
+        raise CheckError(seen, "not_finite")
 
 
 def check_close(name: str, seen, expected, rtol=1e-5, atol=1e-6, **mistakes) -> None:
@@ -131,38 +133,27 @@ def check_close(name: str, seen, expected, rtol=1e-5, atol=1e-6, **mistakes) -> 
         return
     at = _first(~near)
     told = f"`{name}`{at} is {seen[tuple(at)]:.6g}, the property gives {expected[tuple(at)]:.6g}"
-    for known, wrong in {**mistakes, "transposed": expected.T}.items():
+    for known, wrong in {"transposed": expected.T, **mistakes}.items():
         if np.shape(wrong) == seen.shape and np.allclose(seen, wrong, rtol=rtol, atol=atol):
-            raise CheckError(told, MISTAKES[known])
-    raise CheckError(f"{told} ({np.sum(~near)} of {near.size} differ)", MISTAKES["stale"])
+            raise CheckError(told, known)
+    raise CheckError(f"{told} ({np.sum(~near)} of {near.size} differ)", "stale")
 
 
-def check_rows_sum_to_one(name: str, weights) -> None:
-    """Each query's weights are between 0 and 1 and sum to 1 over the keys (last axis)."""
-    check_array(name, weights)
-    sums, advice = (
-        weights.sum(axis=-1),
-        "no division by the row's sum | use keepdims=True in the sum",
-    )
-    if not np.allclose(sums, 1, rtol=0, atol=1e-6):
-        over_queries = np.allclose(weights.sum(axis=0), 1, rtol=0, atol=1e-6)
-        advice = MISTAKES["wrong_axis"] if over_queries else advice
-        advice = MISTAKES["mask_after"] if not over_queries and (weights == 0).any() else advice
-        row = _first(~np.isclose(sums, 1, rtol=0, atol=1e-6))
-        raise CheckError(f"row {row} of `{name}` sums to {sums[tuple(row)]:.6g}, not 1", advice)
-    check_true(f"every weight in `{name}` is at least 0", weights >= 0, MISTAKES["stale"])
-
-
-def check_zero_where(name: str, weights, blocked, why: str) -> None:
-    """`weights` is exactly 0 wherever `blocked` is True."""
-    check_array(name, weights, np.shape(blocked))
-    leaks = np.asarray(blocked, dtype=bool) & (weights != 0)
-    if leaks.any():
-        at = _first(leaks)
-        advice = (
-            "the mask is missing, transposed, inverted or late | print it: row = query, True = may"
-        )
-        raise CheckError(f"`{name}`{at} is {weights[tuple(at)]:.6g}, not exactly 0: {why}", advice)
+def check_weights(name: str, weights, scores, allowed=True) -> None:
+    """Softmax of the allowed scores: 0 if blocked, rows sum to 1, ratios e**(score difference)."""
+    check_array(name, weights, np.shape(scores))
+    allowed = np.broadcast_to(np.asarray(allowed, dtype=bool), np.shape(scores))
+    check_true(f"each query of `{name}` keeps a key", allowed.any(axis=-1), "empty_row")
+    leak = f"{np.where(allowed, 0, weights).max():.4g}"
+    check_true(f"`{name}` is 0 at masked keys (it has {leak})", allowed | (weights == 0), "leak")
+    sums, down = weights.sum(axis=-1), weights.sum(axis=0)
+    known = "wrong_axis" if np.allclose(down, 1) else "no_sum" if allowed.all() else "mask_after"
+    one = np.isclose(sums, 1, rtol=0, atol=1e-6)
+    check_true(f"each row of `{name}` sums to 1 (row 0 to {sums[0]:.4g})", one, known)
+    scores = np.where(allowed, scores, -np.inf)
+    best = np.argmax(scores, axis=-1)[..., None]
+    ratios = np.exp(scores - np.take_along_axis(scores, best, -1))
+    check_close(name, weights, ratios * np.take_along_axis(weights, best, -1))
 
 
 def _first(where) -> list[int]:
@@ -172,15 +163,7 @@ def _first(where) -> list[int]:
 def unchanged(**inputs) -> bool:
     """Are all of these still what the lesson starts from? (`my_Q` is compared with its `Q`.)"""
     starts = {name: _LESSON[name.removeprefix("my_")] for name in inputs}
-    same = (np.shape(x) == starts[n].shape and np.allclose(x, starts[n]) for n, x in inputs.items())
-    return all(same)
-
-
-def check_changed(**inputs) -> None:
-    """At least one of these inputs is no longer the lesson's."""
-    if unchanged(**inputs):
-        mine = " or ".join(name for name in inputs if name.startswith("my_"))
-        raise Unfinished(f"change {mine} in the cell above, run it, then this")
+    return all(np.array_equal(value, starts[name]) for name, value in inputs.items())
 
 
 class Evidence:
@@ -210,9 +193,14 @@ class Evidence:
         self.data["assertions"][name] = bool(np.all(holds))
         print(f"Assertion {name!r} {'holds' if np.all(holds) else 'does NOT hold'}.")
 
-    def check_predicted(self, name: str) -> None:
-        if self.data["predictions"].get(name) is None:
-            raise Unfinished(f'replace None in evidence.predict("{name}", None), run it, then this')
+    def check_yours(self, prediction: str, **inputs) -> None:
+        """Still to do unless one of these inputs was changed and the prediction was answered."""
+        mine = " or ".join(name for name in inputs if name.startswith("my_"))
+        todo = [f"change {mine}"] if unchanged(**inputs) else []
+        if self.data["predictions"].get(prediction) is None:
+            todo.append(f'answer evidence.predict("{prediction}", ...)')
+        if todo:
+            raise Unfinished(" and ".join(todo))
 
     def check_complete(self) -> None:
         """Every required key is there; if not, say which section makes it."""
@@ -221,7 +209,7 @@ class Evidence:
             f"{key} ({made})" for key, made in self.required.items() if have.get(key) is None
         ]
         if missing:
-            raise CheckError(f"not in the evidence: {', '.join(missing)}", MISTAKES["not_run"])
+            raise CheckError(f"not in the evidence: {', '.join(missing)}", "not_run")
 
     def save(self) -> None:
         """Write the file in one step, and show the JSON so that it travels inside the notebook."""
@@ -245,18 +233,13 @@ class Evidence:
 
 
 def _plain(name: str, value):
-    """The value as strict JSON data."""
-    value = value.detach().cpu().numpy() if hasattr(value, "detach") else value  # a torch tensor
-    value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-    if isinstance(value, dict):
-        return {str(key): _plain(name, item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(name, item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        raise CheckError(f"`{name}` holds {value}; JSON has no NaN", MISTAKES["not_finite"])
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise CheckError(f"`{name}` is a {type(value).__name__}, not numbers, text or an array")
+    """The value as strict JSON data; arrays and tensors become lists."""
+    try:
+        return json.loads(json.dumps(value, default=lambda x: x.tolist(), allow_nan=False))
+    except ValueError:
+        raise CheckError(f"`{name}` holds NaN or infinity", "not_finite") from None
+    except (AttributeError, TypeError):
+        raise CheckError(f"`{name}` is a {type(value).__name__}, not numbers or text") from None
 
 
 def _display(bundle: dict, metadata: dict | None = None) -> None:
@@ -304,24 +287,23 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
             axes.text(column, row, f"{weight:.2f}", **style)
     told = []
     for query, row in list(zip(queries, weights, strict=True))[:12]:
-        every = ", ".join(f"{key} {weight:.2f}" for key, weight in zip(keys, row, strict=True))
-        told.append(f"{query}: {every if n_k <= 4 else f'most at {keys[int(np.argmax(row))]}'}")
+        each = [f"{key} {weight:.2f}" for key, weight in zip(keys, row, strict=True)]
+        told.append(f"{query}: {', '.join(each) if n_k <= 4 else 'most at ' + each[row.argmax()]}")
     _show(figure, f"{title}, {n_q} queries by {n_k} keys. {'; '.join(told)}.")
 
 
 def arrows(K, Q, keys=None, queries=None, title="Keys are points, queries are arrows") -> None:
     """First two coordinates: keys as labelled points, queries as arrows from the origin."""
+    figure, axes = _figure(4.8, 4.0, xlabel="dimension 1", ylabel="dimension 2", title=title)
     points = np.vstack([np.asarray(K, dtype=float)[:, :2], np.asarray(Q, dtype=float)[:, :2]])
     names = _names(keys, len(K), "k") + _names(queries, len(Q), "q")
-    figure, axes = _figure(4.8, 4.0, xlabel="dimension 1", ylabel="dimension 2", title=title)
     look = {"arrowstyle": "-|>", "color": COLOURS[1], "lw": 2.2, "shrinkA": 0, "shrinkB": 0}
-    for i, (x, y) in enumerate(points):
-        if i < len(K):
-            axes.scatter(x, y, s=110, color=COLOURS[0], edgecolor="black", zorder=3)
-        else:
-            axes.annotate("", (x, y), (0, 0), arrowprops=look)
-        at = (x, y) if i < len(K) else (x / 2, y / 2)
-        axes.annotate(names[i], at, (8, 7), textcoords="offset points")
+    axes.scatter(*points[: len(K)].T, s=110, color=COLOURS[0], edgecolor="black", zorder=3)
+    for i, at in enumerate(points):
+        if i >= len(K):
+            axes.annotate("", at, (0, 0), arrowprops=look)
+        label_at = at if i < len(K) else at / 2
+        axes.annotate(names[i], label_at, (8, 7), textcoords="offset points")
     limits = (min(0, points.min()) - 0.3, max(0, points.max()) + 0.6)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     told = [f"{name} ({x:g}, {y:g})" for name, (x, y) in zip(names, points, strict=True)]
@@ -333,11 +315,9 @@ def bars(weights, keys=None, title="Attention weights") -> None:
     weights = np.asarray(weights, dtype=float).reshape(-1)
     keys, size = _names(keys, len(weights), "k"), 1.6 + 1.1 * len(weights)
     figure, axes = _figure(size, 3.0, xlabel="key", ylabel="attention weight", title=title)
-    for i, weight in enumerate(weights):
-        look = {"color": COLOURS[i % 5], "hatch": HATCHES[i % 5], "edgecolor": "black"}
-        axes.bar(keys[i], weight, **look)
-        axes.annotate(f"{weight:.4f}", (i, weight), (0, 4), textcoords="offset points", ha="center")
-    axes.set_ylim(0, 1.1)
-    _show(
-        figure, f"{title}. {', '.join(f'{k} {w:.4f}' for k, w in zip(keys, weights, strict=True))}."
-    )
+    axes.set(ylim=(0, 1.1))
+    for i, (key, weight) in enumerate(zip(keys, weights, strict=True)):
+        one = axes.bar(key, weight, color=COLOURS[i % 5], hatch=HATCHES[i % 5], edgecolor="black")
+        axes.bar_label(one, fmt="%.4f", padding=3)
+    told = [f"{key} {weight:.4f}" for key, weight in zip(keys, weights, strict=True)]
+    _show(figure, f"{title}. {', '.join(told)}.")
