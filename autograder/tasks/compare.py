@@ -9,13 +9,13 @@ Every way to differ has a universal name (`UNIVERSAL`), whatever the task: `retu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from autograder.execute.wire import Foreign, Opaque, Outcome
-from autograder.tasks.model import Case
+from autograder.tasks.model import ATOL, Case
 
 FAULTS = {
     "returns-nothing": "The function returned None. Does its last line say `return`?",
@@ -100,13 +100,11 @@ def _wrong_type(value: Any) -> str:
 
 
 def close(got: np.ndarray, want: np.ndarray, rtol: float, atol: float) -> np.ndarray:
-    """Elementwise closeness, where equal infinities and two NaNs count as close.
-
-    An entry that shall be exactly 0 or infinite is met only exactly if `atol` is 0.
-    """
+    """Elementwise closeness, where equal infinities and two NaNs count as close."""
     got, want = np.asarray(got, float), np.asarray(want, float)
     with np.errstate(all="ignore"):
-        near = np.abs(got - want) <= atol + rtol * np.abs(want)
+        # An infinite `want` would make its own tolerance infinite.
+        near = np.isfinite(want) & (np.abs(got - want) <= atol + rtol * np.abs(want))
     both_nan = np.isnan(got) & np.isnan(want)
     return near | (got == want) | both_nan
 
@@ -214,7 +212,9 @@ def _pair_difference(
         words = axes[i] if i < len(axes) else ()
         # An exact zero is a promise about weights; a context of 0 is a sum that may round.
         exact = (one == 0) if case.exact_zero and "weight" in label else None
-        found = _array_difference(one, other, case, label, words, exact)
+        # Contexts add rounding over the keys and get 1e-5; their weights do not.
+        close_case = replace(case, atol=ATOL) if case.atol == 1e-5 and "weight" in label else case
+        found = _array_difference(one, other, close_case, label, words, exact)
         if found is not None:
             break
     if found is not None and len(want) == 2:

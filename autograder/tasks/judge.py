@@ -108,6 +108,39 @@ def _same(case: Case, want: Outcome, mine: Outcome, theirs: Outcome, right: bool
     return want.raised is not None and right
 
 
+_WANTED: dict[tuple[str, int], tuple[Any, list[Outcome]]] = {}
+
+
+def _reference(task: FunctionTask, cases: Sequence[Case]) -> list[Outcome]:
+    """The trusted outcomes, computed once for a whole class."""
+    key = (task.name, id(cases))
+    if key not in _WANTED or _WANTED[key][0] is not cases:
+        if len(_WANTED) >= 64:
+            _WANTED.clear()
+        _WANTED[key] = (cases, outcomes(task, task.reference, cases))
+    return _WANTED[key][1]
+
+
+_KNOWN: dict[tuple[str, int], tuple[Any, list]] = {}
+
+
+def _known(task: FunctionTask, cases: Sequence[Case], want: Sequence[Outcome]) -> list[tuple]:
+    """Each misconception with its outcomes and failed checkpoints, computed once for a whole class.
+
+    The list of cases is the key, by identity; it is kept alive beside the answer.
+    """
+    key = (task.name, id(cases))
+    if key not in _KNOWN or _KNOWN[key][0] is not cases:
+        found = []
+        for wrong in task.misconceptions:
+            theirs = outcomes(task, wrong.implementation, cases)
+            found.append((wrong, theirs, check(task, cases, want, theirs).failed))
+        if len(_KNOWN) >= 64:
+            _KNOWN.clear()
+        _KNOWN[key] = (cases, found)
+    return _KNOWN[key][1]
+
+
 @dataclass(frozen=True)
 class Match:
     name: str
@@ -124,33 +157,30 @@ def matches(
 ) -> dict[str, list[Match]]:
     """For every failed checkpoint the misconceptions whose outcomes equal the student's.
 
-    First those that are equal on every case of every checkpoint. A checkpoint that none of these
-    explains
-    takes those equal on all of its own cases, unless they would fail a checkpoint that the student
-    passed.
+    First those that are equal on every case of every checkpoint (or, at an error case, where the
+    student is right). A checkpoint that none of these explains takes those that are equal on all of
+    its own cases, unless they would fail a checkpoint that the student passed.
     """
+    exactly: dict[str, list[Match]] = {grade_id: [] for grade_id in checked.failed}
     everywhere: dict[str, list[Match]] = {grade_id: [] for grade_id in checked.failed}
     here: dict[str, list[Match]] = {grade_id: [] for grade_id in checked.failed}
-    for wrong in task.misconceptions:
-        theirs = outcomes(task, wrong.implementation, cases)
-        fails = check(task, cases, want, theirs).failed
+    for wrong, theirs, fails in _known(task, cases, want):
         same = [
             _same(c, w, g, t, d is None)
             for c, w, g, t, d in zip(cases, want, got, theirs, checked.differences, strict=True)
         ]
         for grade_id in checked.failed & fails:
             local = [s for s, c in zip(same, cases, strict=True) if c.checkpoint == grade_id]
-            if (
-                task.mutation == grade_id
-                and not any(t.changed for t in theirs)
-                and any(g.changed for g in got)
-            ):
-                local = [False]
-            if all(same):
+            if all(equal(c, t, g) for c, t, g in zip(cases, theirs, got, strict=True)):
+                exactly[grade_id].append(Match(wrong.name, wrong.message, len(local)))
+            elif all(same):
                 everywhere[grade_id].append(Match(wrong.name, wrong.message, len(local)))
             elif all(local) and fails <= checked.failed:
                 here[grade_id].append(Match(wrong.name, wrong.message, len(local)))
-    return {grade_id: everywhere[grade_id] or here[grade_id] for grade_id in checked.failed}
+    return {
+        grade_id: exactly[grade_id] or everywhere[grade_id] or here[grade_id]
+        for grade_id in checked.failed
+    }
 
 
 def variants(task: FunctionTask, earlier: Mapping[str, Sequence[str]]) -> list[Any]:
@@ -234,6 +264,16 @@ def _fault(
     return None
 
 
+def _mutated(
+    checkpoint: str, task: FunctionTask, cases: Sequence[Case], checked: Checked
+) -> Difference | None:
+    """The changed argument that counts in a checkpoint, whatever else is wrong there."""
+    for case, mutation in zip(cases, checked.mutations, strict=True):
+        if mutation is not None and (task.mutation or case.checkpoint) == checkpoint:
+            return mutation
+    return None
+
+
 def _first(checkpoint: str, cases: Sequence[Case], checked: Checked) -> str:
     for case, bad in zip(cases, checked.differences, strict=True):
         if case.checkpoint == checkpoint and bad is not None:
@@ -302,6 +342,7 @@ def _judge_one(
             verdicts[grade_id] = Verdict(points, points, "carried", CARRIED.format(callees=callees))
         else:
             fault = _fault(grade_id, task, cases, checked)
+            fault = fault or _mutated(grade_id, task, cases, checked)
             if constant:
                 fault = Difference("reads-global", FAULTS["reads-global"])
             found = named.get(grade_id, [])
@@ -328,7 +369,7 @@ def judge(
         last: outcomes of the object bound after the last cell; None if unbound, or the same object.
         earlier: names of the misconceptions diagnosed in functions that this one calls.
     """
-    want = outcomes(task, task.reference, cases)
+    want = _reference(task, cases)
     return _better(task, cases, want, (own, last), earlier or {})
 
 
@@ -340,9 +381,23 @@ def judge_candidates(
     earlier: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Verdict]:
     """Verdicts of a tester; `own` and `last` hold one outcome for each of `candidates`."""
-    cases = [Case((c.function,), c.checkpoint, note=c.name) for c, _ in candidates]
+    cases = _candidate_cases(candidates)
     want = [Outcome(value=right) for _, right in candidates]
     return _better(tester(task, cases), cases, want, (own, last), earlier or {})
+
+
+_CANDIDATE_CASES: dict[int, tuple[Any, list[Case]]] = {}
+
+
+def _candidate_cases(candidates: Sequence[tuple[Candidate, bool]]) -> list[Case]:
+    """One case for each candidate; the same list for the same candidates, for `_known`."""
+    key = id(candidates)
+    if key not in _CANDIDATE_CASES or _CANDIDATE_CASES[key][0] is not candidates:
+        if len(_CANDIDATE_CASES) >= 16:
+            _CANDIDATE_CASES.clear()
+        cases = [Case((c.function,), c.checkpoint, note=c.name) for c, _ in candidates]
+        _CANDIDATE_CASES[key] = (candidates, cases)
+    return _CANDIDATE_CASES[key][1]
 
 
 def tester(task: CandidateTask, cases: Sequence[Case]) -> FunctionTask:

@@ -158,9 +158,9 @@ class Candidate:
 
     def __call__(self, args: Sequence[Any]) -> Any:
         """One call by the student, as an `Outcome`: what `kernel.serve(key, candidate)` needs."""
-        from autograder.tasks.play import serve  # the data model itself imports no machinery
+        from autograder.tasks.play import play  # the data model itself imports no machinery
 
-        return serve(self.function, args)
+        return play(self.function, args)
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,8 @@ class NotebookTasks:
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         found: list[Checkpoint] = []
         for part in self.parts:
-            found.extend(part.checkpoints if isinstance(part, FunctionTask) else [part.checkpoint])
+            several = isinstance(part, (FunctionTask, CandidateTask))
+            found.extend(part.checkpoints if several else [part.checkpoint])
         return tuple(found)
 
 

@@ -77,15 +77,7 @@ def same_bits(before: Any, after: Any) -> bool:
 
 def play(function: Callable, args: Sequence[Any]) -> Outcome:
     """What `function` gives for private copies of `args`."""
-    return _call(function, fresh(args), fresh(args), served=False)
-
-
-def serve(function: Callable, args: Sequence[Any]) -> Outcome:
-    """Like `play`; the outcome also says what the changed arguments now hold."""
-    return _call(function, fresh(args), fresh(args), served=True)
-
-
-def _call(function: Callable, given: list, before: list, served: bool) -> Outcome:
+    given, before = fresh(args), fresh(args)
     raised, value = None, None
     with (
         warnings.catch_warnings(),
@@ -101,8 +93,7 @@ def _call(function: Callable, given: list, before: list, served: bool) -> Outcom
     changed = tuple(
         i for i, (old, new) in enumerate(zip(before, given, strict=True)) if not same_bits(old, new)
     )
-    after = {i: given[i] for i in changed} if served else {}
-    return Outcome(value=value, raised=raised, changed=changed, after=after)
+    return Outcome(value=value, raised=raised, changed=changed)
 
 
 def rebound(function: Callable, names: dict[str, Callable]) -> Callable:
