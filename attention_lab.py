@@ -283,7 +283,7 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
         axes.set_xticks(range(n_k), keys)
         axes.set_yticks(range(n_q), queries)
         for (row, column), weight in np.ndenumerate(weights):
-            style = {"ha": "center", "va": "center", "color": "white" if weight > 0.5 else "black"}
+            style = {"ha": "center", "va": "center", "color": "white" if weight > 0.6 else "black"}
             axes.text(column, row, f"{weight:.2f}", **style)
     told = []
     for query, row in list(zip(queries, weights, strict=True))[:12]:
@@ -294,18 +294,21 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
 
 def arrows(K, Q, keys=None, queries=None, title="Keys are points, queries are arrows") -> None:
     """First two coordinates: keys as labelled points, queries as arrows from the origin."""
-    figure, axes = _figure(4.8, 4.0, xlabel="dimension 1", ylabel="dimension 2", title=title)
+    figure, axes = _figure(
+        4.8, 4.0, xlabel="key dimension 1", ylabel="key dimension 2", title=title
+    )
     points = np.vstack([np.asarray(K, dtype=float)[:, :2], np.asarray(Q, dtype=float)[:, :2]])
     names = _names(keys, len(K), "k") + _names(queries, len(Q), "q")
     look = {"arrowstyle": "-|>", "color": COLOURS[1], "lw": 2.2, "shrinkA": 0, "shrinkB": 0}
     axes.scatter(*points[: len(K)].T, s=110, color=COLOURS[0], edgecolor="black", zorder=3)
     for i, at in enumerate(points):
         if i >= len(K):
-            axes.annotate("", at, (0, 0), arrowprops=look)
+            axes.annotate("", at, (0, 0), arrowprops=look, zorder=4)
         label_at = at if i < len(K) else at / 2
         axes.annotate(names[i], label_at, (8, 7), textcoords="offset points")
     limits = (min(0, points.min()) - 0.3, max(0, points.max()) + 0.6)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
+    axes.grid(alpha=0.3)
     told = [f"{name} ({x:g}, {y:g})" for name, (x, y) in zip(names, points, strict=True)]
     _show(figure, f"{title}. {', '.join(told)}.")
 
