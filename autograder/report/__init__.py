@@ -1,0 +1,1 @@
+"""The report on a class: scores, checkpoints, misconceptions in words, suspect checks."""

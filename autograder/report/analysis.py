@@ -1,0 +1,248 @@
+"""What the results say about a class and about the checkpoints themselves. Plain data in, plain data out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean, median
+
+from autograder.tasks.model import AssignmentTasks, FunctionTask
+
+SCORED = ("graded", "repaired", "incomplete")
+ENOUGH = 9  # fewer students than this say nothing about a checkpoint
+
+
+@dataclass(frozen=True)
+class Item:
+    """One checkpoint over the class.
+
+    Args:
+        students: how many were judged on it (a mark that a person still has to give does not count).
+        full: how many got all its marks.
+        not_attempted: how many left it as released, or never ran it.
+        average: mean share of its marks, 0 to 1.
+        strong, weak: share of full marks among the best and the weakest third; None if too few.
+        correlation: point-biserial, all marks or not against the score on the other checkpoints; None where
+            everybody or nobody got it, or there are too few students.
+    """
+
+    grade_id: str
+    title: str
+    notebook: str
+    max_score: float
+    students: int
+    full: int
+    not_attempted: int
+    average: float
+    strong: float | None
+    weak: float | None
+    correlation: float | None
+
+    @property
+    def rate(self) -> float | None:
+        return self.full / self.students if self.students else None
+
+    @property
+    def suspicion(self) -> str:
+        """Why the check rather than the class may be at fault, "" if nothing points to it."""
+        if self.students < ENOUGH or self.full == self.students:
+            return ""
+        if self.full == 0:
+            return "nobody got all its marks"
+        if self.correlation is not None and self.correlation < 0:
+            return "students who get it do worse elsewhere than those who do not"
+        if self.strong is not None and self.weak is not None and self.strong <= self.weak:
+            return "the best third gets it no more often than the weakest third"
+        if self.strong is not None and self.strong < 0.6:
+            return f"only {self.strong:.0%} of the best third got all its marks"
+        return ""
+
+
+@dataclass(frozen=True)
+class Misunderstanding:
+    """One misconception over the class: how many students, what it is in words, who shows it."""
+
+    name: str
+    function: str
+    message: str
+    students: tuple[str, ...]
+    notebook: str
+
+    @property
+    def count(self) -> int:
+        return len(self.students)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything on the report."""
+
+    states: Mapping[str, int]
+    scores: tuple[float, ...]
+    max_score: float
+    items: tuple[Item, ...]
+    misunderstandings: tuple[Misunderstanding, ...]
+    repairs: tuple[tuple[str, int], ...]
+    to_act_on: tuple[tuple[str, str, str], ...]
+    waiting: int
+
+    @property
+    def mean(self) -> float | None:
+        return mean(self.scores) if self.scores else None
+
+    @property
+    def median(self) -> float | None:
+        return median(self.scores) if self.scores else None
+
+    @property
+    def suspects(self) -> tuple[Item, ...]:
+        return tuple(item for item in self.items if item.suspicion)
+
+
+def point_biserial(passed: Sequence[bool], others: Sequence[float]) -> float | None:
+    """Correlation of a yes/no item with the score on all other items.
+
+    Args:
+        passed: per student, all marks on the item or not.
+        others: per student, the score without the item.
+
+    Returns:
+        the coefficient; None if either does not vary.
+    """
+    n = len(passed)
+    yes = [score for ok, score in zip(passed, others, strict=True) if ok]
+    no = [score for ok, score in zip(passed, others, strict=True) if not ok]
+    if not yes or not no:
+        return None
+    centre = mean(others)
+    spread = math.sqrt(sum((score - centre) ** 2 for score in others) / n)
+    if spread < 1e-12:
+        return None
+    return (mean(yes) - mean(no)) / spread * math.sqrt(len(yes) * len(no)) / n
+
+
+def analyse(
+    students: Mapping[str, Mapping],
+    tasks: AssignmentTasks | None,
+    manual: Mapping[str, Mapping[str, float]] | None = None,
+) -> Analysis:
+    """Everything that the report says.
+
+    Args:
+        students: the entries of the results, by student.
+        tasks: the task definition, for titles and messages; None for an assignment without one.
+        manual: marks that a person gave: student -> grade_id -> score. They replace the automatic ones.
+    """
+    manual = manual or {}
+    scored = {who: entry for who, entry in students.items() if entry.get("status") in SCORED}
+    table = {who: _marks(entry, manual.get(who, {})) for who, entry in scored.items()}
+    return Analysis(
+        states=Counter(str(entry.get("status")) for entry in students.values()),
+        scores=tuple(
+            sorted(sum(m for m in row.values() if m is not None) for row in table.values())
+        ),
+        max_score=max((float(e.get("max_score") or 0) for e in students.values()), default=0.0),
+        items=tuple(_items(scored, table, tasks)),
+        misunderstandings=tuple(_misunderstandings(scored, tasks)),
+        repairs=tuple(_kinds(students)),
+        to_act_on=tuple(
+            (who, str(entry.get("status")), str(entry.get("reason") or ""))
+            for who, entry in sorted(students.items())
+            if entry.get("status") in ("ungradable", "incomplete", "missing")
+        ),
+        waiting=sum(any(m is None for m in row.values()) for row in table.values()),
+    )
+
+
+def _marks(entry: Mapping, manual: Mapping[str, float]) -> dict[str, float | None]:
+    """Marks by checkpoint; None where a person still has to give one."""
+    marks: dict[str, float | None] = {}
+    for grade_id, checkpoint in entry.get("checkpoints", {}).items():
+        by_person = checkpoint.get("verdict") == "manual"
+        marks[grade_id] = manual.get(
+            grade_id, None if by_person else checkpoint.get("score") or 0.0
+        )
+    return marks
+
+
+def _items(scored: Mapping, table: Mapping, tasks: AssignmentTasks | None) -> list[Item]:
+    known: dict[str, tuple[str, str, float]] = {}
+    for notebook in tasks.notebooks if tasks else ():
+        for c in notebook.checkpoints():
+            known[c.grade_id] = (c.property.rstrip("."), notebook.name, c.points)
+    for entry in scored.values():
+        for grade_id, c in entry.get("checkpoints", {}).items():
+            title = grade_id.replace("-", " ")
+            known.setdefault(grade_id, (title, c.get("notebook", ""), c.get("max_score", 0.0)))
+    return [_item(grade_id, *about, scored, table) for grade_id, about in known.items()]
+
+
+def _item(
+    grade_id: str, title: str, notebook: str, points: float, scored: Mapping, table: Mapping
+) -> Item:
+    rows = [(who, row[grade_id]) for who, row in table.items() if row.get(grade_id) is not None]
+    passed = [mark >= points for _, mark in rows]
+    totals = [sum(m or 0.0 for m in table[who].values()) - mark for who, mark in rows]
+    strong, weak = _thirds(passed, totals)
+    blank = sum(
+        scored[who]["checkpoints"][grade_id].get("verdict") in ("not-attempted", "missing")
+        for who, _ in rows
+    )
+    return Item(
+        grade_id=grade_id,
+        title=title,
+        notebook=notebook,
+        max_score=points,
+        students=len(rows),
+        full=sum(passed),
+        not_attempted=blank,
+        average=mean(mark / points for _, mark in rows) if rows and points else 0.0,
+        strong=strong,
+        weak=weak,
+        correlation=point_biserial(passed, totals) if len(rows) >= ENOUGH else None,
+    )
+
+
+def _thirds(passed: Sequence[bool], totals: Sequence[float]) -> tuple[float | None, float | None]:
+    """Share that passed in the best and in the weakest third by the other checkpoints."""
+    if len(passed) < ENOUGH:
+        return None, None
+    size = len(passed) // 3
+    order = sorted(range(len(passed)), key=lambda i: totals[i])
+    weakest = [passed[i] for i in order[:size]]
+    best = [passed[i] for i in order[-size:]]
+    return sum(best) / size, sum(weakest) / size
+
+
+def _misunderstandings(scored: Mapping, tasks: AssignmentTasks | None) -> list[Misunderstanding]:
+    """The most frequent first, each with its message from the task definition."""
+    words: dict[str, tuple[str, str, str]] = {}
+    for notebook in tasks.notebooks if tasks else ():
+        for part in notebook.parts:
+            if isinstance(part, FunctionTask):
+                for m in part.misconceptions:
+                    words[m.name] = (part.name, m.message, notebook.name)
+    who_has: dict[str, list[str]] = defaultdict(list)
+    seen: dict[str, tuple[str, str, str]] = {}
+    for who, entry in scored.items():
+        for checkpoint in entry.get("checkpoints", {}).values():
+            for name in checkpoint.get("misconceptions", ()):
+                if who not in who_has[name]:
+                    who_has[name].append(who)
+                seen.setdefault(name, ("", checkpoint["message"], checkpoint.get("notebook", "")))
+    found = [
+        Misunderstanding(name, function, message, tuple(names), notebook)
+        for name, names in who_has.items()
+        for function, message, notebook in [words.get(name, seen[name])]
+    ]
+    return sorted(found, key=lambda m: (-m.count, m.name))
+
+
+def _kinds(students: Mapping[str, Mapping]) -> list[tuple[str, int]]:
+    """Repairs by their words, the most frequent first; names of notebooks before a colon do not count."""
+    counts = Counter(
+        str(line) for entry in students.values() for line in set(entry.get("repairs", ()))
+    )
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))

@@ -1,0 +1,214 @@
+"""Does the report find what an instructor must know, and keep the students out of it?"""
+
+import csv
+import io
+import json
+import random
+
+import pytest
+from bs4 import BeautifulSoup
+
+from autograder.course import Course, CourseError
+from autograder.report.analysis import analyse, point_biserial
+from autograder.report.command import report_page, run
+from autograder.report.examples import anonymous
+from autograder.tasks.model import (
+    AssignmentTasks,
+    Checkpoint,
+    FunctionTask,
+    ManualTask,
+    Misconception,
+    NotebookTasks,
+)
+
+NAME = "hand-made"
+MESSAGE = "Each column sums to 1: `sum` went along axis 0. Try `axis=-1`."
+POINTS = {"softmax-rows": 2, "mask-future": 1, "context-sum": 1, "odd-check": 1}
+
+
+def tasks() -> AssignmentTasks:
+    def function(name, *grade_ids, misconceptions=()):
+        return FunctionTask(
+            name=name,
+            signature=f"{name}(x)",
+            docstring="",
+            checkpoints=tuple(Checkpoint(g, f"About {g}.", POINTS[g]) for g in grade_ids),
+            reference=len,
+            public=list,
+            probes=list,
+            misconceptions=misconceptions,
+        )
+
+    axis = Misconception("softmax-wrong-axis", len, ("softmax-rows",), MESSAGE)
+    parts = (
+        function("softmax", "softmax-rows", misconceptions=(axis,)),
+        function("mask", "mask-future"),
+        function("context", "context-sum", "odd-check"),
+        ManualTask(Checkpoint("heatmap-words", "What the heatmap supports.", 1), ""),
+    )
+    return AssignmentTasks(NAME, "Weights", (NotebookTasks("1-weights", parts, minutes=25),))
+
+
+def student(skill: float, draw: random.Random) -> dict:
+    """A student who gets a checkpoint with probability `skill`, and `odd-check` the other way round."""
+    checkpoints = {}
+    for grade_id, points in POINTS.items():
+        chance = 1 - skill if grade_id == "odd-check" else skill
+        good = draw.random() < chance
+        wrong_axis = grade_id == "softmax-rows" and not good
+        checkpoints[grade_id] = {
+            "notebook": "1-weights",
+            "score": points if good else 0,
+            "max_score": points,
+            "verdict": "right" if good else "wrong",
+            "misconceptions": ["softmax-wrong-axis"] if wrong_axis else [],
+            "message": "",
+            "notes": [],
+        }
+    manual = {"verdict": "manual", "score": None, "max_score": 1, "misconceptions": []}
+    checkpoints["heatmap-words"] = {**manual, "notebook": "1-weights", "message": "", "notes": []}
+    return entry("graded", checkpoints=checkpoints)
+
+
+def entry(status: str, **more) -> dict:
+    return {
+        "status": status,
+        "score": None,
+        "max_score": 6,
+        "reason": "",
+        "repairs": [],
+        "notes": [],
+        "notebooks": {},
+        "checkpoints": {},
+        **more,
+    }
+
+
+def class_of(size: int) -> dict:
+    draw = random.Random(7)
+    students = {f"stu{i:03}": student((i + 1) / (size + 1), draw) for i in range(size)}
+    students["zz-pdf"] = entry("ungradable", reason="The file is a PDF. Hand in the `.ipynb`.")
+    students["zz-none"] = entry("missing", reason="Nothing was handed in.")
+    students["stu001"]["repairs"] = ["A deleted checkpoint is back."]
+    students["stu002"]["repairs"] = ["A deleted checkpoint is back."]
+    return students
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    monkeypatch.setattr("autograder.report.command.tasks_of", lambda name: tasks())
+    made = Course(tmp_path)
+    made.autograded.mkdir()
+    return made
+
+
+def test_point_biserial_is_pearson_s_correlation():
+    import numpy as np
+
+    passed = [True, False, True, True, False, False, True]
+    others = [5.0, 1.0, 4.0, 2.0, 3.0, 0.0, 5.0]
+    assert point_biserial(passed, others) == pytest.approx(np.corrcoef(passed, others)[0, 1])
+
+
+@pytest.mark.parametrize("passed", [[True] * 3, [False] * 3])
+def test_point_biserial_of_what_does_not_vary_is_none(passed):
+    assert point_biserial(passed, [1.0, 2.0, 3.0]) is None
+    assert point_biserial([True, False], [2.0, 2.0]) is None
+
+
+def test_the_check_that_strong_students_fail_is_found_and_only_it():
+    found = analyse(class_of(60), tasks())
+    assert [item.grade_id for item in found.suspects] == ["odd-check"]
+    assert found.suspects[0].correlation < 0
+
+
+def test_a_small_class_accuses_no_check():
+    assert analyse(class_of(6), tasks()).suspects == ()
+
+
+def test_a_mark_that_a_person_still_gives_is_no_zero():
+    students = {"a": student(1.0, random.Random(0))}
+    before = analyse(students, tasks())
+    (words,) = [item for item in before.items if item.grade_id == "heatmap-words"]
+    assert (words.students, before.waiting) == (0, 1)
+    after = analyse(students, tasks(), {"a": {"heatmap-words": 1.0}})
+    (words,) = [item for item in after.items if item.grade_id == "heatmap-words"]
+    assert (words.full, after.waiting, after.scores) == (1, 0, (before.scores[0] + 1,))
+
+
+def test_misconceptions_are_counted_once_a_student_and_told_in_words():
+    (found,) = analyse(class_of(30), tasks()).misunderstandings
+    assert found.message == MESSAGE
+    assert found.count == len(set(found.students)) > 5
+
+
+def test_an_empty_class_has_a_report(course):
+    html, rows = report_page(course, NAME, {}, {})
+    assert "Nobody has a score yet." in html
+    assert len(list(csv.reader(io.StringIO(rows)))) == 6
+
+
+def test_the_page_names_only_students_to_write_to(course):
+    students = class_of(40)
+    html, rows = report_page(course, NAME, students, {})
+    assert "zz-pdf" in html
+    assert "zz-none" in html
+    assert not [who for who in students if who.startswith("stu") and who in html + rows]
+
+
+def test_an_example_answer_is_shown_without_its_comments(course):
+    students = class_of(40)
+    who = analyse(students, tasks()).misunderstandings[0].students[0]
+    path = course.autograded / who / NAME / "1-weights.ipynb"
+    path.parent.mkdir(parents=True)
+    source = "# by Amber Lee\ndef softmax(x):\n    '''Amber'''\n    return x / x.sum(axis=0)"
+    cell = {
+        "cell_type": "code",
+        "source": source,
+        "metadata": {"nbgrader": {"grade_id": "softmax", "solution": True}},
+    }
+    path.write_text(json.dumps({"cells": [cell]}))
+    html, _ = report_page(course, NAME, students, {})
+    page = BeautifulSoup(html, "html.parser")
+    assert "return x / x.sum(axis=0)" in page.select_one("pre.code").get_text()
+    assert "Amber" not in html
+
+
+def test_anonymous_keeps_the_mistake_and_drops_the_person():
+    code = anonymous("x = np.einsum('ij,kj->ik', Q, K)  # Zoe\nname = 'Zoe Miller'")
+    assert code == "x = np.einsum('ij,kj->ik', Q, K)\nname = '...'"
+    assert anonymous("def broken(:") is None
+    assert anonymous("x = 1\n" * 5_000) is None
+
+
+def test_pictures_have_words_and_the_page_loads_nothing(course):
+    html, _ = report_page(course, NAME, class_of(40), {})
+    page = BeautifulSoup(html, "html.parser")
+    assert len(page.find_all("img")) == 2
+    assert "softmax-rows" in page.find_all("img")[1]["alt"]
+    for image in page.find_all("img"):
+        assert image["src"].startswith("data:image/svg+xml;base64,")
+        assert len(image["alt"]) > 40
+    assert not page.find_all(["script", "link", "iframe"])
+    assert "default-src 'none'" in page.find("meta", {"http-equiv": True})["content"]
+
+
+def test_a_class_of_300_is_a_small_page(course):
+    html, _ = report_page(course, NAME, class_of(300), {})
+    assert len(html.encode()) < 300_000
+
+
+def test_the_command_writes_page_and_csv(course, capsys):
+    class Args:
+        assignment = NAME
+
+    with pytest.raises(CourseError, match="grade hand-made"):
+        run(Args, course)
+    results = {"schema_version": 1, "assignment": NAME, "students": class_of(20)}
+    (course.autograded / f"{NAME}.results.json").write_text(json.dumps(results))
+    assert run(Args, course) == 0
+    assert "autograded/hand-made.report.html" in capsys.readouterr().out
+    rows = list(csv.DictReader((course.autograded / f"{NAME}.report.csv").open()))
+    assert [row["grade_id"] for row in rows] == [*POINTS, "heatmap-words"]
+    assert rows[0]["property"] == "About softmax-rows"
+    assert float(rows[0]["pass_rate"]) == int(rows[0]["all_marks"]) / int(rows[0]["students"])
