@@ -11,7 +11,7 @@ Nothing here runs student code, and no sentence that comes out holds an input or
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -51,6 +51,12 @@ def with_neighbours(cases: Iterable[Case]) -> list[Case]:
 def calls(cases: Sequence[Case]) -> list[tuple]:
     """The argument tuples of `cases`, for `kernel.call`."""
     return [case.args for case in cases]
+
+
+def answer(case: Case) -> Callable[[Sequence[Any]], Outcome]:
+    """For `kernel.serve`: answers one call of the candidate in `case`."""
+    candidate: Candidate = case.args[0]
+    return lambda args: play(candidate.function, args)
 
 
 def outcomes(task: FunctionTask, function: Any, cases: Sequence[Case]) -> list[Outcome]:
@@ -117,7 +123,11 @@ def _reference(task: FunctionTask, cases: Sequence[Case]) -> list[Outcome]:
     if key not in _WANTED or _WANTED[key][0] is not cases:
         if len(_WANTED) >= 64:
             _WANTED.clear()
-        _WANTED[key] = (cases, outcomes(task, task.reference, cases))
+        if isinstance(task, CandidateTask):
+            want = [Outcome(value=case.args[0].right) for case in cases]
+        else:
+            want = outcomes(task, task.reference, cases)
+        _WANTED[key] = (cases, want)
     return _WANTED[key][1]
 
 
@@ -277,6 +287,8 @@ def _mutated(
 def _first(checkpoint: str, cases: Sequence[Case], checked: Checked) -> str:
     for case, bad in zip(cases, checked.differences, strict=True):
         if case.checkpoint == checkpoint and bad is not None:
+            if case.args and isinstance(case.args[0], Candidate):
+                return f"{bad.sentence} The candidate: {case.note}."
             where = f" Input: {case.note}{shapes(case)}." if case.note or shapes(case) else ""
             return bad.sentence + where
     return ""
@@ -371,51 +383,6 @@ def judge(
     """
     want = _reference(task, cases)
     return _better(task, cases, want, (own, last), earlier or {})
-
-
-def judge_candidates(
-    task: CandidateTask,
-    candidates: Sequence[tuple[Candidate, bool]],
-    own: Sequence[Outcome] | None,
-    last: Sequence[Outcome] | None,
-    earlier: Mapping[str, Sequence[str]] | None = None,
-) -> dict[str, Verdict]:
-    """Verdicts of a tester; `own` and `last` hold one outcome for each of `candidates`."""
-    cases = _candidate_cases(candidates)
-    want = [Outcome(value=right) for _, right in candidates]
-    return _better(tester(task, cases), cases, want, (own, last), earlier or {})
-
-
-_CANDIDATE_CASES: dict[int, tuple[Any, list[Case]]] = {}
-
-
-def _candidate_cases(candidates: Sequence[tuple[Candidate, bool]]) -> list[Case]:
-    """One case for each candidate; the same list for the same candidates, for `_known`."""
-    key = id(candidates)
-    if key not in _CANDIDATE_CASES or _CANDIDATE_CASES[key][0] is not candidates:
-        if len(_CANDIDATE_CASES) >= 16:
-            _CANDIDATE_CASES.clear()
-        cases = [Case((c.function,), c.checkpoint, note=c.name) for c, _ in candidates]
-        _CANDIDATE_CASES[key] = (candidates, cases)
-    return _CANDIDATE_CASES[key][1]
-
-
-def tester(task: CandidateTask, cases: Sequence[Case]) -> FunctionTask:
-    """The same task, with each candidate as a case."""
-    return FunctionTask(
-        name=task.name,
-        signature=task.signature,
-        docstring=task.docstring,
-        checkpoints=task.checkpoints,
-        reference=task.reference,
-        public=lambda: [],
-        probes=lambda rng: list(cases),
-        misconceptions=task.misconceptions,
-        alternatives=task.alternatives,
-        calls=task.calls,
-        callees=task.callees,
-        results=("answer",),
-    )
 
 
 def _better(

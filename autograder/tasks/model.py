@@ -156,34 +156,17 @@ class Candidate:
     right: bool
     checkpoint: str
 
-    def __call__(self, args: Sequence[Any]) -> Any:
-        """One call by the student, as an `Outcome`: what `kernel.serve(key, candidate)` needs."""
-        from autograder.tasks.play import play  # the data model itself imports no machinery
-
-        return play(self.function, args)
+    def __call__(self, *args: Any) -> Any:
+        return self.function(*args)
 
 
 @dataclass(frozen=True)
-class CandidateTask:
+class CandidateTask(FunctionTask):
     """A function that judges other functions (`accepts`); asked when all other answers are sealed.
 
-    `pool(rng)` lists the candidates of one run in random order; `judge.judge_candidates` does the
-    rest.
+    The only argument of each of its cases is a `Candidate`. The grader serves it
+    (`kernel.serve(key, judge.answer(case))`), so that the student's process never holds one.
     """
-
-    name: str
-    signature: str
-    docstring: str
-    checkpoints: tuple[Checkpoint, ...]
-    reference: Callable
-    pool: Callable[[np.random.Generator], Sequence[Candidate]]
-    misconceptions: tuple[Misconception, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
-    calls: tuple[str, ...] = ()
-    callees: tuple[FunctionTask, ...] = ()
-
-    def candidates(self, rng: np.random.Generator) -> list[tuple[Candidate, bool]]:
-        return [(candidate, candidate.right) for candidate in self.pool(rng)]
 
 
 @dataclass(frozen=True)
@@ -214,7 +197,7 @@ class ManualTask:
     scheme: str
 
 
-Part = FunctionTask | CandidateTask | ValueTask | ManualTask
+Part = FunctionTask | ValueTask | ManualTask
 
 
 @dataclass(frozen=True)
@@ -228,7 +211,7 @@ class NotebookTasks:
     def checkpoints(self) -> tuple[Checkpoint, ...]:
         found: list[Checkpoint] = []
         for part in self.parts:
-            several = isinstance(part, (FunctionTask, CandidateTask))
+            several = isinstance(part, FunctionTask)
             found.extend(part.checkpoints if several else [part.checkpoint])
         return tuple(found)
 

@@ -590,9 +590,11 @@ TASK = CandidateTask(
         Checkpoint(CONTRACT, "missing errors and unstable candidates are noticed", 1),
     ),
     reference=accepts,
-    pool=pool,
+    public=lambda: [],
+    probes=pool,
     misconceptions=tuple(book.misconceptions),
     alternatives=tuple(book.alternatives),
     calls=("attention",),
     callees=(attention_module.TASK,),
+    results=("answer",),
 )

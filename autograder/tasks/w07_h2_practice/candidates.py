@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from autograder.tasks.model import Candidate
+from autograder.tasks.model import Candidate, Case
 
 FORMULA, MASKS, CONTRACT = "accepts-formula", "accepts-masks", "accepts-contract"
 
@@ -148,8 +148,8 @@ FAULTY = {
 }
 
 
-def pool(rng: np.random.Generator) -> list[Candidate]:
-    """Candidates of one run: every fault, and for each checkpoint three right ones; shuffled."""
+def pool(rng: np.random.Generator) -> list[Case]:
+    """One run's candidates: every fault, and for each checkpoint three right ones; shuffled."""
     found = []
     rounded = "right, float32 results"  # always there: it tells an exact comparison
     others = [name for name in RIGHT if name != rounded]
@@ -157,4 +157,5 @@ def pool(rng: np.random.Generator) -> list[Candidate]:
         for name in [rounded, *rng.permutation(others)[:2]]:
             found.append(Candidate(str(name), RIGHT[name], True, checkpoint))
         found.extend(Candidate(name, f, False, checkpoint) for name, f in faulty.items())
-    return [found[i] for i in rng.permutation(len(found))]
+    mixed = [found[i] for i in rng.permutation(len(found))]
+    return [Case((candidate,), candidate.checkpoint, note=candidate.name) for candidate in mixed]
