@@ -184,7 +184,7 @@ class Executor:
         """A new process for one notebook, with copies of `files` in its working folder."""
         process = self._process()
         process.wait_ready()
-        return Kernel(process, self.cold, files, limits or Limits())
+        return Kernel(process, self.cold, files, limits or Limits.configured())
 
     def close(self) -> None:
         """End the warm process."""

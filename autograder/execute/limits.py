@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from dataclasses import asdict, dataclass
 
+from autograder.course import CourseError
+
 MB = 2**20
 
 
@@ -37,6 +39,17 @@ class Limits:
     output: int = 1 * MB
     total_output: int = 48 * MB
     grace: float = 2.0
+
+    @classmethod
+    def configured(cls) -> Limits:
+        """The defaults, with the seconds for a cell taken from COURSE_CELL_SECONDS where that is set."""
+        text = os.environ.get("COURSE_CELL_SECONDS", "")
+        try:
+            return cls(cell=float(text)) if text else cls()
+        except ValueError:
+            raise CourseError(
+                f"COURSE_CELL_SECONDS is {text!r}: a number of seconds is needed"
+            ) from None
 
     def as_dict(self) -> dict:
         """Plain data, for the warm process."""
