@@ -239,7 +239,11 @@ def _title(grade_id: str, properties: Mapping[str, str], cell: Mapping | None) -
     if properties.get(grade_id):
         return properties[grade_id].rstrip(".")
     lines = cell_source(cell).strip().splitlines() if cell else []
-    first = lines[0].lstrip("#").strip() if lines and lines[0].startswith("#") else ""
+    first = (
+        lines[0].lstrip("#").strip().removeprefix("Property:").strip()
+        if lines and lines[0].startswith("#")
+        else ""
+    )
     return first.rstrip(".") or grade_id.replace("-", " ")
 
 

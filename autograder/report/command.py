@@ -70,23 +70,9 @@ def table(analysis: Analysis) -> str:
     for item in analysis.items:
         numbers = (item.rate, item.average, item.strong, item.weak, item.correlation)
         rate, average, strong, weak, r = ("" if v is None else f"{v:.3f}" for v in numbers)
-        writer.writerow(
-            (
-                item.notebook,
-                item.grade_id,
-                item.title,
-                item.max_score,
-                item.students,
-                item.full,
-                rate,
-                average,
-                item.not_attempted,
-                strong,
-                weak,
-                r,
-                item.suspicion,
-            )  # fmt: skip
-        )
+        about = (item.notebook, item.grade_id, item.title, item.max_score, item.students, item.full)
+        shares = (rate, average, item.not_attempted, strong, weak, r, item.suspicion)
+        writer.writerow(about + shares)
     return stream.getvalue()
 
 
