@@ -6,27 +6,25 @@ what it covers makes it void.
 
 from __future__ import annotations
 
-import hashlib
-from pathlib import Path
-
+from autograder import definitions
 from autograder.course import Course
 from autograder.grade import results
 
 STAMP = ".check-grader.json"
-JUDGING = ("tasks", "verify", "ingest", "grade")
-PACKAGE = Path(__file__).resolve().parent
 
 
 def digest(course: Course, assignment: str) -> str:
     """Digest of the helper, the assignment's sources, and the code that judges it."""
-    files = [course.root / "attention_lab.py", PACKAGE / "tables.py"]
-    files += (course.source / assignment).glob("*.ipynb")
-    for part in JUDGING:
-        files += (PACKAGE / part).rglob("*.py")
-    sums = hashlib.sha256()
-    for path in sorted(files, key=lambda p: p.name):
-        sums.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return sums.hexdigest()
+    sources = (course.source / assignment).glob("*.ipynb")
+    helper = course.root / "attention_lab.py"
+    return definitions.digest(
+        [
+            helper,
+            definitions.PACKAGE / "tables.py",
+            *sources,
+            *definitions.judging_files(assignment),
+        ]
+    )
 
 
 def valid(course: Course, assignment: str) -> bool:

@@ -15,7 +15,13 @@ from pathlib import Path
 from autograder.course import Course, CourseError
 from autograder.execute import Executor
 from autograder.grade import gradebook, results, run
-from autograder.grade.submission import Graded, Plan, grade_submission, submission_digest
+from autograder.grade.submission import (
+    Graded,
+    Plan,
+    grade_submission,
+    submission_digest,
+    write_evidence,
+)
 
 
 @dataclass
@@ -122,6 +128,7 @@ def after_autograde(notebooks: list[str], course: Course) -> None:
         other = path.with_suffix(".ipynb.other")
         if other.exists():
             other.replace(path)
+    write_evidence(current.plan, current.graded)
     _keep(course, current)
 
 

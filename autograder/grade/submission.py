@@ -19,6 +19,7 @@ from pathlib import Path
 
 import nbformat
 
+from autograder import definitions
 from autograder.course import Course, CourseError
 from autograder.grade.gradebook import NotebookScores
 from autograder.grade.results import write_json
@@ -96,20 +97,8 @@ def plan(course: Course, name: str, nonce: str) -> Plan:
             )
         released[notebook.name] = nbformat.read(path, as_version=4)
     probes = {notebook.name: draw(notebook, nonce) for notebook in tasks.notebooks}
-    return Plan(course, tasks, released, nonce, probes, _definition_digest(course, tasks, nonce))
-
-
-def _definition_digest(course: Course, tasks: AssignmentTasks, nonce: str) -> str:
-    """Changes when the release, the task definitions, the grader or the nonce change."""
-    sums = hashlib.sha256(nonce.encode())
-    package = Path(__file__).resolve().parent.parent
-    files = [
-        p for part in ("tasks", "verify", "ingest", "grade") for p in (package / part).rglob("*.py")
-    ]
-    files += (course.release / tasks.name).glob("*.ipynb")
-    for path in sorted(files):
-        sums.update(path.name.encode() + path.read_bytes())
-    return sums.hexdigest()
+    files = [*definitions.judging_files(name), *(course.release / name).glob("*.ipynb")]
+    return Plan(course, tasks, released, nonce, probes, definitions.digest(files, nonce))
 
 
 def submission_digest(plan: Plan, folder: Path) -> str:
@@ -289,9 +278,14 @@ def _verdict_outputs(verdict: Verdict) -> list:
     """What nbgrader's SaveAutoGrades reads: a text for people, then the score as the cell's result."""
     text = " ".join([verdict.message, *verdict.notes])
     return [
-        nbformat.v4.new_output("display_data", {"text/plain": text, "text/markdown": text}),
-        nbformat.v4.new_output("execute_result", {"text/plain": repr(float(verdict.score))}),
+        _output("display_data", {"text/plain": text, "text/markdown": text}),
+        _output("execute_result", {"text/plain": repr(float(verdict.score))}, execution_count=None),
     ]
+
+
+def _output(kind: str, data: dict, **more) -> nbformat.NotebookNode:
+    # nbformat's own constructor validates against the schema, which takes longer than the judging.
+    return nbformat.from_dict({"output_type": kind, "data": data, "metadata": {}, **more})
 
 
 def _limited(output: dict) -> dict:
@@ -378,10 +372,16 @@ def write_notebooks(plan: Plan, graded: Graded) -> None:
                 json.dumps(nb, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
             temporary.replace(folder / f"{name}.ipynb")
-        if plan.tasks.evidence and graded.evidence:
-            write_json(folder / plan.tasks.evidence, strict(graded.evidence))
+        write_evidence(plan, graded)
     except OSError as error:
         raise CourseError(
             f"can't write {folder} ({error.strerror}): make it writable or free some space, then run "
             f"this again. What was finished is kept."
         ) from None
+
+
+def write_evidence(plan: Plan, graded: Graded) -> None:
+    """Write the evidence merged from the student's notebooks beside the graded ones."""
+    if plan.tasks.evidence and graded.evidence:
+        folder = plan.course.autograded / graded.student / plan.name
+        write_json(folder / plan.tasks.evidence, strict(graded.evidence))
