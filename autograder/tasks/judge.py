@@ -36,7 +36,9 @@ REBOUND = "The name `{name}` was bound again after its answer cell; both were ju
 def questions(task: FunctionTask, rng: np.random.Generator) -> list[Case]:
     """Everything to ask: the public cases, the probes of `rng`, and each error case's neighbour
     after it."""
-    return with_neighbours([*task.public(), *task.probes(rng)])
+    # A tester's public candidates are those that the student's notebook has; grading has others.
+    public = [] if isinstance(task, CandidateTask) else task.public()
+    return with_neighbours([*public, *task.probes(rng)])
 
 
 def with_neighbours(cases: Iterable[Case]) -> list[Case]:
@@ -117,7 +119,7 @@ def _same(case: Case, want: Outcome, mine: Outcome, theirs: Outcome, right: bool
 _WANTED: dict[tuple[str, int], tuple[Any, list[Outcome]]] = {}
 
 
-def _reference(task: FunctionTask, cases: Sequence[Case]) -> list[Outcome]:
+def reference_outcomes(task: FunctionTask, cases: Sequence[Case]) -> list[Outcome]:
     """The trusted outcomes, computed once for a whole class."""
     key = (task.name, id(cases))
     if key not in _WANTED or _WANTED[key][0] is not cases:
@@ -167,29 +169,23 @@ def matches(
 ) -> dict[str, list[Match]]:
     """For every failed checkpoint the misconceptions whose outcomes equal the student's.
 
-    First those that are equal on every case of every checkpoint (or, at an error case, where the
-    student is right). A checkpoint that none of these explains takes those that are equal on all of
-    its own cases, unless they would fail a checkpoint that the student passed.
+    A misconception matches if its outcomes are the student's on every case of the checkpoint (an error
+    case may also be right). Of several, those that agree on the most cases of the whole task are named.
     """
-    exactly: dict[str, list[Match]] = {grade_id: [] for grade_id in checked.failed}
-    everywhere: dict[str, list[Match]] = {grade_id: [] for grade_id in checked.failed}
-    here: dict[str, list[Match]] = {grade_id: [] for grade_id in checked.failed}
+    found: dict[str, dict[Match, int]] = {grade_id: {} for grade_id in checked.failed}
     for wrong, theirs, fails in _known(task, cases, want):
+        alike = [equal(c, t, g) for c, t, g in zip(cases, theirs, got, strict=True)]
         same = [
             _same(c, w, g, t, d is None)
             for c, w, g, t, d in zip(cases, want, got, theirs, checked.differences, strict=True)
         ]
         for grade_id in checked.failed & fails:
             local = [s for s, c in zip(same, cases, strict=True) if c.checkpoint == grade_id]
-            if all(equal(c, t, g) for c, t, g in zip(cases, theirs, got, strict=True)):
-                exactly[grade_id].append(Match(wrong.name, wrong.message, len(local)))
-            elif all(same):
-                everywhere[grade_id].append(Match(wrong.name, wrong.message, len(local)))
-            elif all(local) and fails <= checked.failed:
-                here[grade_id].append(Match(wrong.name, wrong.message, len(local)))
+            if all(local):
+                found[grade_id][Match(wrong.name, wrong.message, len(local))] = sum(alike)
     return {
-        grade_id: exactly[grade_id] or everywhere[grade_id] or here[grade_id]
-        for grade_id in checked.failed
+        grade_id: [m for m, count in likely.items() if count == max(likely.values())]
+        for grade_id, likely in found.items()
     }
 
 
@@ -381,7 +377,7 @@ def judge(
         last: outcomes of the object bound after the last cell; None if unbound, or the same object.
         earlier: names of the misconceptions diagnosed in functions that this one calls.
     """
-    want = _reference(task, cases)
+    want = reference_outcomes(task, cases)
     return _better(task, cases, want, (own, last), earlier or {})
 
 

@@ -8,7 +8,7 @@ from autograder.tasks.authoring import Book
 from autograder.tasks.model import CandidateTask, Checkpoint
 from autograder.tasks.w07_h2_practice import attention as attention_module
 from autograder.tasks.w07_h2_practice.attention import attention
-from autograder.tasks.w07_h2_practice.candidates import CONTRACT, FORMULA, MASKS, pool
+from autograder.tasks.w07_h2_practice.candidates import CONTRACT, FORMULA, MASKS, local_cases, pool
 
 NAME = "accepts"
 DOCSTRING = """Test an attention function that you cannot look into.
@@ -590,7 +590,7 @@ TASK = CandidateTask(
         Checkpoint(CONTRACT, "missing errors and unstable candidates are noticed", 1),
     ),
     reference=accepts,
-    public=lambda: [],
+    public=lambda: local_cases(attention),
     probes=pool,
     misconceptions=tuple(book.misconceptions),
     alternatives=tuple(book.alternatives),

@@ -1,8 +1,9 @@
 """Attention functions, right and faulty, that a student's `accepts` is shown.
 
 They run on the grader's side; the student's process only sees an object that answers calls. The faulty
-ones keep types and shapes, so that a tester that compares numbers, errors and masks finds every one. A
-list of the faults by name stands at the end of this file.
+ones keep types and shapes, so that a tester that compares numbers, errors and masks finds every one.
+`local_candidates` is another, smaller set: the checkpoint in the student's notebook makes it from the
+student's own `attention`, so that no reference is in the release.
 """
 
 from __future__ import annotations
@@ -159,3 +160,65 @@ def pool(rng: np.random.Generator) -> list[Case]:
         found.extend(Candidate(name, f, False, checkpoint) for name, f in faulty.items())
     mixed = [found[i] for i in rng.permutation(len(found))]
     return [Case((candidate,), candidate.checkpoint, note=candidate.name) for candidate in mixed]
+
+
+def local_candidates(attention):
+    """Candidates made from your own attention: each of them but the first two breaks one sentence."""
+
+    def renamed(query, key, value, mask=None, heat=1.0):
+        return [np.float32(part) for part in attention(query, key, value, mask, heat)]
+
+    def late(q, k, v, m=None, t=1.0):
+        weights = attention(q, k, v, None, t)[1] * (1.0 if m is None else m)
+        return weights @ v, weights
+
+    def fragile(q, k, v, m=None, t=1.0):
+        return tuple(part + 0 * np.exp(q @ k.T).sum() for part in attention(q, k, v, m, t))
+
+    def filled(q, k, v, m=None, t=1.0):
+        return attention(q, k, v, None if m is None else m | ~m.any(axis=-1, keepdims=True), t)
+
+    def asserting(*args):
+        try:
+            return attention(*args)
+        except ValueError as error:
+            raise AssertionError(error) from None
+
+    return {
+        "your own attention": attention,
+        "your own, float32 in a list": renamed,
+        "scores twice as large": lambda q, *rest: attention(2 * q, *rest),
+        "temperature ignored": lambda q, k, v, m=None, t=1.0: attention(
+            q, k, v, m, 1.0 if t > 0 else t
+        ),
+        "values reversed": lambda q, k, v, *rest: attention(q, k, v[::-1], *rest),
+        "mask ignored": lambda q, k, v, m=None, t=1.0: attention(q, k, v, None, t),
+        "mask after the softmax": late,
+        "temperature 0 taken": lambda q, k, v, m=None, t=1.0: attention(q, k, v, m, t or 1.0),
+        "empty rows taken": filled,
+        "AssertionError for ValueError": asserting,
+        "large scores overflow": fragile,
+    }
+
+
+LOCAL_CHECKS = {
+    FORMULA: ("scores twice as large", "temperature ignored", "values reversed"),
+    MASKS: ("mask ignored", "mask after the softmax"),
+    CONTRACT: (
+        "temperature 0 taken",
+        "empty rows taken",
+        "AssertionError for ValueError",
+        "large scores overflow",
+    ),
+}
+
+
+def local_cases(attention: Callable) -> list[Case]:
+    """The cases of the checkpoint in the student's notebook; never used in grading."""
+    functions = local_candidates(attention)
+    right = ("your own attention", "your own, float32 in a list")
+    return [
+        Case((Candidate(name, functions[name], name in right, checkpoint),), checkpoint, note=name)
+        for checkpoint, faulty in LOCAL_CHECKS.items()
+        for name in (*right, *faulty)
+    ]

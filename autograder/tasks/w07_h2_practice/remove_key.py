@@ -54,13 +54,13 @@ def public() -> list[Case]:
         Case((q, k, v, 3), REMOVED, "the last key", **exact),
         Case((*square, 0), REMOVED, "three of everything, the first key", **exact),
         Case(
-            (q, _spiked(q, k, 2, 1500.0), v, 2),
+            (q, _spiked(q, k, 2, 3000.0), v, 2),
             STABLE,
             "the removed key has the largest score",
             **LOOSE,
         ),
         Case(
-            (q[:1], _spiked(q, k, 0, 1500.0), v[:, :1], 0),
+            (q[:1], _spiked(q, k, 0, 3000.0), v[:, :1], 0),
             STABLE,
             "one query, one component",
             **LOOSE,

@@ -62,6 +62,9 @@ def public() -> list[Case]:
         Case(
             (_blocked(some, (0, 2), (1, 0), (1, 1)),), MASKED, "some entries -inf", exact_zero=True
         ),
+        Case(
+            (np.array([[-1e4, -1e4, -INF]]),), MASKED, "the allowed ones at -1e4", exact_zero=True
+        ),
         Case((_empty_row(some, 1),), MASKED, "a row of only -inf", neighbour=(some,)),
         Case((np.full(3, -INF),), MASKED, "only -inf, one axis", neighbour=(some[0],)),
     ]
