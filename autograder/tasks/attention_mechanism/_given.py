@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from autograder.execute.wire import Strided
+from autograder.tasks.model import FunctionTask
 
 CONTEXT_ATOL = 1e-5
 """Contexts are sums of products; float32 loses a few units in the last place of each (contract 3)."""
+
+
+@dataclass(frozen=True)
+class AskedThrough(FunctionTask):
+    """A task whose answer is asked through a locked function of the notebook, named like the task.
+
+    `cell` is the grade_id of the answer cell. The misconceptions' and alternatives' implementations
+    are asked in the same way; their `answer` is the text of an answer cell.
+    """
+
+    cell: str = ""
 
 
 def huge(dtype) -> dict:

@@ -18,8 +18,14 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.tasks.attention_mechanism._given import huge, normal, saturated, strided
-from autograder.tasks.model import Alternative, Case, Checkpoint, FunctionTask, Misconception
+from autograder.tasks.attention_mechanism._given import (
+    AskedThrough,
+    huge,
+    normal,
+    saturated,
+    strided,
+)
+from autograder.tasks.model import Alternative, Case, Checkpoint, Misconception
 
 STEP, PADDING = "BahdanauDecoder-step", "BahdanauDecoder-padding"
 ATOL = 1e-5
@@ -361,8 +367,9 @@ def _wrong(name, step, fails, message, source=""):
     return Misconception(name, Adapted(step), fails, message, source)
 
 
-TASK = FunctionTask(
+TASK = AskedThrough(
     name="decoder_step",
+    cell="BahdanauDecoder",
     signature="step(self, token, state, encoder_states, allowed)",
     docstring="""One step of the decoder.
 

@@ -1,10 +1,50 @@
-"""`diagnose_shapes`: the shape clinic as a function."""
+"""`diagnose_shapes`: the shape clinic as a function, asked through the locked `clinic_answer`.
+
+The answer holds a name, the argument is a dict of tuples; `clinic_answer` turns both into plain text and
+numbers, so that the answer is compared like every other one: [place of the tensor in TENSORS, sizes of the
+right shape], or [-1] for None.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
-from autograder.tasks.model import Alternative, Case, Checkpoint, FunctionTask, Misconception
+from autograder.tasks.attention_mechanism._given import AskedThrough
+from autograder.tasks.model import Alternative, Case, Checkpoint, Misconception
+
+TENSORS = ("decoder_state", "encoder_states", "W_a", "U_a", "v_a", "W")
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """A `diagnose_shapes` as the grader asks it; `answer` is the answer cell's text."""
+
+    function: Callable
+
+    def __call__(self, kind, text):
+        parts = [part.split(":") for part in text.split(";")]
+        shapes = {name.strip(): tuple(map(int, sizes.split())) for name, sizes in parts}
+        found = self.function(kind, shapes)
+        if found is None:
+            return np.array([-1.0])
+        tensor, shape = found
+        return np.array([TENSORS.index(tensor), *shape], dtype=float)
+
+    @property
+    def answer(self) -> str:
+        return inspect.getsource(self.function).replace(
+            f"def {self.function.__name__}(", "def diagnose_shapes("
+        )
+
+
+def as_text(shapes) -> str:
+    """`{"W": (3, 4)}` as "W: 3 4"."""
+    return "; ".join(f"{name}: {' '.join(map(str, shape))}" for name, shape in shapes.items())
+
 
 FINE, WRONG, ONES = "diagnose_shapes-fine", "diagnose_shapes-wrong", "diagnose_shapes-ones"
 
@@ -90,10 +130,14 @@ def _cases(d_s, d_h, d_attn, T_enc, e):
         dot(d_s, 1, T_enc),
     ]
     return [
-        *(Case(args, FINE, f"{args[0]}, sound") for args in fine),
-        *(Case(args, WRONG, f"{args[0]}, one wrong shape") for args in wrong),
-        *(Case(args, ONES, f"{args[0]}, a size of 1") for args in ones),
+        *(_ask(FINE, "sound", *args) for args in fine),
+        *(_ask(WRONG, "one wrong shape", *args) for args in wrong),
+        *(_ask(ONES, "a size of 1", *args) for args in ones),
     ]
+
+
+def _ask(checkpoint, note, kind, shapes):
+    return Case((kind, as_text(shapes)), checkpoint, f"{kind}, {note}: {as_text(shapes)}")
 
 
 def public():
@@ -350,9 +394,25 @@ def _try_each(kind, shapes):
     return None
 
 
+def _agreement(kind, shapes):
+    d_s, d_h = shapes["decoder_state"][0], shapes["encoder_states"][1]
+    if kind == "dot":
+        return ("decoder_state", (d_h,)) if d_s != d_h else None
+    if kind == "general":
+        return ("W", (d_s, d_h)) if shapes["W"] != (d_s, d_h) else None
+    a, b, c = ((*shapes[name], None)[0] for name in ("W_a", "U_a", "v_a"))
+    d_attn = a if a in (b, c) else b
+    if (d_attn, d_s) != shapes["W_a"]:
+        return "W_a", (d_attn, d_s)
+    if (d_attn, d_h) != shapes["U_a"]:
+        return "U_a", (d_attn, d_h)
+    return None if shapes["v_a"] == (d_attn,) else ("v_a", (d_attn,))
+
+
 ALL = (FINE, WRONG, ONES)
-TASK = FunctionTask(
-    name="diagnose_shapes",
+TASK = AskedThrough(
+    name="clinic_answer",
+    cell="diagnose_shapes",
     signature="diagnose_shapes(kind, shapes)",
     docstring="""Which tensor of an attention layer has the wrong shape, and what it should be.
 
@@ -371,89 +431,91 @@ Returns:
         Checkpoint(WRONG, "the wrong tensor is named, with the shape it should have", 2),
         Checkpoint(ONES, "a size of 1 never fits by broadcasting", 1),
     ),
-    reference=reference,
+    reference=Adapted(reference),
     public=public,
     probes=probes,
     misconceptions=(
         Misconception(
             "clinic-ones-fit",
-            ones_fit,
-            (WRONG, ONES),
+            Adapted(ones_fit),
+            (ONES,),
             "A size of 1 was let through because numpy could broadcast it. Compare the tuples with ==.",
         ),
         Misconception(
             "clinic-any-order",
-            sizes_in_any_order,
-            (WRONG, ONES),
+            Adapted(sizes_in_any_order),
+            (WRONG,),
             "A transposed matrix counts as sound: the sizes were compared in any order. (5, 4) and "
             "(4, 5) are different shapes.",
         ),
         Misconception(
             "clinic-d_attn-from-W_a",
-            d_attn_from_W_a,
+            Adapted(d_attn_from_W_a),
             (WRONG, ONES),
             "When W_a is wrong, U_a is blamed: d_attn was read from W_a alone. Take what two of the "
             "three agree on.",
         ),
         Misconception(
             "clinic-d_attn-from-v_a",
-            d_attn_from_v_a,
+            Adapted(d_attn_from_v_a),
             (WRONG, ONES),
             "When v_a is wrong, W_a is blamed: d_attn was read from v_a alone. Take what two of the "
             "three agree on.",
         ),
         Misconception(
             "clinic-only-axes",
-            only_the_number_of_axes,
+            Adapted(only_the_number_of_axes),
             (WRONG, ONES),
             "Only the number of axes is compared. Compare the sizes too.",
         ),
         Misconception(
             "clinic-only-last-size",
-            only_the_last_size,
+            Adapted(only_the_last_size),
             (WRONG, ONES),
             "Only the last size is compared, so that a wrong d_attn passes. Compare whole tuples.",
         ),
         Misconception(
             "clinic-sizes-swapped",
-            sizes_swapped,
+            Adapted(sizes_swapped),
             ALL,
             "d_s and d_h are exchanged: W_a belongs to the decoder state, U_a to the encoder states, "
             "and W is (d_s, d_h).",
         ),
         Misconception(
             "clinic-blames-the-memory",
-            blames_the_memory,
+            Adapted(blames_the_memory),
             (WRONG, ONES),
             "For dot the encoder states were named. They count as given; it is the decoder state that "
             "must get d_h numbers.",
         ),
         Misconception(
             "clinic-returns-wrong-shape",
-            returns_the_wrong_shape,
+            Adapted(returns_the_wrong_shape),
             (WRONG, ONES),
             "The tensor is right, but the shape returned is the one it has, not the one it should have.",
         ),
         Misconception(
             "clinic-v_a-as-column",
-            v_a_as_a_column,
+            Adapted(v_a_as_a_column),
             ALL,
             "v_a is expected to be (d_attn, 1). It is (d_attn,): with a column the scores become "
             "(T_enc, 1), and broadcast later.",
         ),
         Misconception(
             "clinic-always-fine",
-            always_fine,
+            Adapted(always_fine),
             (WRONG, ONES),
             "The answer is always None. Does every branch return what it finds?",
         ),
     ),
     alternatives=(
-        Alternative("first-sizes", _table),
-        Alternative("letters", _letters),
-        Alternative("median-of-three", _median),
-        Alternative("list-for-a-pair", _as_list),
-        Alternative("try-each-d_attn", _try_each),
+        Alternative("first-sizes", Adapted(_table)),
+        Alternative("letters", Adapted(_letters)),
+        Alternative("median-of-three", Adapted(_median)),
+        Alternative("list-for-a-pair", Adapted(_as_list)),
+        Alternative("agreement-of-two", Adapted(_agreement)),
+        Alternative("try-each-d_attn", Adapted(_try_each)),
     ),
-    results=("tensor", "right shape"),
+    results=("diagnosis",),
+    axes=(("place 0 is the tensor, then the sizes: place",),),
 )
