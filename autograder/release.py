@@ -189,6 +189,7 @@ def configure(parser) -> None:
 
 
 def run(args, course: Course) -> int:
+    load_config(course)
     names = args.assignments or source_names(course)
     for name in names:
         assignment(name)
