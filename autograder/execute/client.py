@@ -76,6 +76,8 @@ class WarmProcess:
         )
         theirs.close()
         self._ready = False
+        self._number = 0
+        self.broken = ""
 
     def wait_ready(self) -> None:
         """Wait for the imports; raises CourseError when it cannot work here."""
@@ -108,14 +110,23 @@ class WarmProcess:
             return {"error": str(error)}
 
     def ask(self, request: dict, fd: int | None = None) -> dict:
-        """One request and its answer; `{}` when the warm process is gone."""
-        line = json.dumps(request).encode() + b"\n"
+        """One request and its answer; `{"error": ...}` when the warm process is gone or stuck."""
         with self._lock:
+            if self.broken:
+                return {"error": self.broken}
+            self._number += 1
+            line = json.dumps(request | {"n": self._number}).encode() + b"\n"
             try:
                 socket.send_fds(self._control, [line], [] if fd is None else [fd])
+                answer = self._read()
             except OSError as error:
-                return {"error": str(error)}
-            return self._read()
+                answer = {"error": str(error)}
+            if answer.get("n") != self._number:
+                # Without its answer the line cannot be used again; its children go with it.
+                self.broken = f"the warm process failed: {answer.get('error', 'wrong answer')}"
+                self._process.kill()
+                return {"error": self.broken}
+            return answer
 
     def close(self) -> None:
         """End it; its children end with it."""
@@ -176,15 +187,26 @@ class Executor:
         if self.cold:
             return WarmProcess(self.sandbox)
         with self._lock:
+            if self._warm is not None and self._warm.broken:
+                self._warm.close()
+                self._warm = None
             if self._warm is None:
                 self._warm = WarmProcess(self.sandbox)
             return self._warm
 
     def kernel(self, files: Path | None = None, limits: Limits | None = None) -> Kernel:
         """A new process for one notebook, with copies of `files` in its working folder."""
-        process = self._process()
-        process.wait_ready()
-        return Kernel(process, self.cold, files, limits or Limits.configured())
+        limits = limits or Limits.configured()
+        for _ in range(2):
+            process = self._process()
+            process.wait_ready()
+            kernel = Kernel(process, self.cold, limits)
+            if kernel.alive:
+                if files is not None:
+                    kernel.send_files(files)
+                return kernel
+            kernel.close()
+        raise RuntimeError(f"no process could be started for a notebook: {kernel.death}")
 
     def close(self) -> None:
         """End the warm process."""
@@ -202,9 +224,7 @@ class Kernel:
         death: why the kernel is gone; "" while it lives.
     """
 
-    def __init__(
-        self, process: WarmProcess, own_process: bool, files: Path | None, limits: Limits
-    ) -> None:
+    def __init__(self, process: WarmProcess, own_process: bool, limits: Limits) -> None:
         self._process, self._own_process, self.limits = process, own_process, limits
         self.notes: list[str] = []
         self.death = ""
@@ -223,8 +243,6 @@ class Kernel:
         self._kid = answer.get("kid")
         if self._kid is None:
             self._died(f"it could not be started: {answer.get('error', 'no answer')}")
-        elif files is not None:
-            self._send_files(files)
 
     def __enter__(self) -> Kernel:
         return self
@@ -438,7 +456,8 @@ class Kernel:
 
     # ----------------------------------------------------------------------------------- files
 
-    def _send_files(self, folder: Path) -> None:
+    def send_files(self, folder: Path) -> None:
+        """Copy the regular files of a folder, but no notebook, into the working folder."""
         total = 0
         for path, name in _plain_files(folder, self.notes):
             total += path.stat().st_size

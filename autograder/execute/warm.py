@@ -81,7 +81,8 @@ class Warm:
                     return
                 data += more
             try:
-                self.answer(self.handle(json.loads(data), fds))
+                request = json.loads(data)
+                self.answer(self.handle(request, fds) | {"n": request["n"]})
             finally:
                 for fd in fds:
                     os.close(fd)

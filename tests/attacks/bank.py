@@ -7,6 +7,7 @@ database, the processes and the network. `kinds/` holds the attacks, one small f
 returns the code of the added cell, in which these words are replaced:
 
     $ROOT  the course's folder        $PEER  another student's submitted notebook
+    $WIN   printed by an attack that has got what it must not
     $MARK  a word of this attack      $PORT  a TCP and UDP port on which the judge listens
     $PID   the grader's process id    $GRADE the checkpoint that the wrong answer loses
 """

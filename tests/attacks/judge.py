@@ -108,6 +108,10 @@ class Class:
         """The word by which an attack's traces are recognised."""
         return f"pwned-{attack.name}"
 
+    def boast(self, attack: Attack) -> str:
+        """The word that an attack prints when it got what it must not get."""
+        return f"won-{attack.name}"
+
     # ------------------------------------------------------------------------ building the class
 
     def _plant(self) -> None:
@@ -162,6 +166,7 @@ class Class:
             "ROOT": str(self.scratch.root),
             "PEER": str(self.scratch.root / "submitted" / "peer" / ASSIGNMENT),
             "MARK": self.mark(attack),
+            "WIN": self.boast(attack),
             "PORT": str(self.listener.port),
             "PID": str(os.getpid()),
             "GRADE": GRADE,
@@ -246,9 +251,9 @@ class Class:
         found += [
             f"it read the secret {name}" for name, text in self.secrets.items() if text in shown
         ]
-        if mark in shown:
+        if self.boast(attack) in shown:
             found.append("its output says that it reached what it must not")
-        if mark in json.dumps(entry):
+        if self.boast(attack) in json.dumps(entry):
             found.append("its text is in the results")
         if any(mark in text for text in self.listener.heard):
             found.append("it was heard on the network")

@@ -42,11 +42,13 @@ def test_the_judge_sees_a_success(tmp_path):
         folder.mkdir(parents=True)
         notebook = attacked.wrong()
         notebook.cells[-1].outputs = [
-            judge.nbformat.v4.new_output("stream", text=f"{mark} {attacked.secrets['BOOK']}")
+            judge.nbformat.v4.new_output(
+                "stream", text=f"{attacked.boast(attack)} {attacked.secrets['BOOK']}"
+            )
         ]
         judge.nbformat.write(notebook, folder / f"{judge.NOTEBOOK}.ipynb")
         (attacked.scratch.root / mark).write_text("x")
-        results = {"students": {attack.name: {"score": 99.0, "reason": mark}}}
+        results = {"students": {attack.name: {"score": 99.0, "reason": attacked.boast(attack)}}}
         path = attacked.scratch.root / "autograded" / f"{judge.ASSIGNMENT}.results.json"
         path.write_text(judge.json.dumps(results))
         attacked.listener.heard.append(mark)

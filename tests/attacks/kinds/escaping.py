@@ -20,13 +20,13 @@ def new_namespaces():
         + """
 for flag in (0x10000000, 0x00020000, 0x20000000, 0x10020000):
     if call("unshare", flag) == 0:
-        print("$MARK unshared")
+        print("$WIN unshared")
 pid = libc.syscall(56, 0x10000000 | 17, 0, 0, 0, 0)
 if pid == 0:
     os._exit(0)
 print("clone", pid, ctypes.get_errno())
 if pid > 0:
-    print("$MARK cloned")
+    print("$WIN cloned")
 """
     )
 
@@ -46,7 +46,7 @@ done = [
     call("chroot", b"/tmp"),
 ]
 if any(result >= 0 for result in done):
-    print("$MARK mounted")
+    print("$WIN mounted")
 """
     )
 
@@ -60,13 +60,13 @@ def become_root():
 import subprocess
 for name in ("setuid", "setgid"):
     if call(name, 0) == 0:
-        print("$MARK", name)
+        print("$WIN", name)
 for command in (["su", "-c", "id"], ["sudo", "-n", "id"], ["mount", "-t", "tmpfs", "x", "/mnt"]):
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, stdin=subprocess.DEVNULL)
         print(command, done.returncode, done.stderr[:100])
         if done.returncode == 0:
-            print("$MARK", command)
+            print("$WIN", command)
     except (OSError, subprocess.TimeoutExpired) as error:
         print(command, error)
 """
@@ -87,7 +87,7 @@ for name, number, args in (
     result = libc.syscall(number, *args)
     print(name, result, os.strerror(ctypes.get_errno()))
     if result >= 0 or ctypes.get_errno() not in (1, 38):
-        print("$MARK", name)
+        print("$WIN", name)
 """
     )
 
@@ -117,12 +117,12 @@ for name in ("RLIMIT_NPROC", "RLIMIT_AS", "RLIMIT_FSIZE", "RLIMIT_CPU"):
     try:
         resource.setrlimit(number, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         if resource.getrlimit(number)[1] == resource.RLIM_INFINITY:
-            print("$MARK lifted", name)
+            print("$WIN lifted", name)
     except (ValueError, OSError) as error:
         print(name, error)
 try:
     os.nice(-10)
-    print("$MARK nice")
+    print("$WIN nice")
 except OSError as error:
     print(error.strerror)
 """
@@ -140,7 +140,7 @@ for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/overcommit_memory", 
             if path.endswith("oom_score_adj"):
                 file.write("-1000")
                 file.flush()
-            print("$MARK opened", path)
+            print("$WIN opened", path)
     except OSError as error:
         print(path, error.strerror)
 """

@@ -289,7 +289,7 @@ import sys
 seen = []
 def softmax(*arguments):
     seen.append(arguments)
-    print("$MARK", arguments)
-    sys.__stdout__.write("$MARK %r" % (arguments,))
-    raise ValueError("$MARK " + repr(arguments) + repr(seen))
+    print("$WIN", arguments)
+    sys.__stdout__.write("$WIN %r" % (arguments,))
+    raise ValueError("$WIN " + repr(arguments) + repr(seen))
 """

@@ -100,11 +100,11 @@ def other_kernels():
 import glob, os, socket, json
 found = glob.glob("/root/.local/share/jupyter/runtime/*.json") + glob.glob("/tmp/**/kernel*.json", recursive=True)
 for path in found:
-    print("$MARK", path, open(path).read()[:300])
+    print("$WIN", path, open(path).read()[:300])
 for line in open("/proc/net/unix"):
     name = line.split()[-1]
     if "jupyter" in name or "kernel" in name or "notebook" in name or "judge" in name:
-        print("$MARK", name)
+        print("$WIN", name)
 """
 
 
@@ -158,7 +158,7 @@ for family in (socket.AF_INET, socket.AF_PACKET, socket.AF_NETLINK, 40):
     for kind in (socket.SOCK_RAW, socket.SOCK_STREAM, socket.SOCK_DGRAM):
         try:
             socket.socket(family, kind)
-            print("opened $MARK", family, kind)
+            print("opened $WIN", family, kind)
         except OSError as error:
             print(family, kind, error.strerror)
 """

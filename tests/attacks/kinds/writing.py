@@ -152,7 +152,7 @@ import os, shutil, stat
 for path in ("$ROOT", "$ROOT/gradebook.db", "$PEER"):
     try:
         os.chmod(path, 0o777)
-        print("$MARK opened", path)
+        print("$WIN opened", path)
     except OSError as error:
         print(error.strerror)
 for folder in ("/tmp", "."):
