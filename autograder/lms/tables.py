@@ -12,7 +12,8 @@ from autograder.course import CourseError
 
 SIZE_LIMIT = 20 * 1024 * 1024
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_HARMLESS = re.compile(r"[+-]?\d+(?:\.\d+)?|-")
+"""A number, and the dash that Moodle writes for "never"."""
 
 
 def read_table(path: Path) -> tuple[list[str], list[dict[str, str]]]:
@@ -54,7 +55,7 @@ def _delimiter(text: str) -> str:
 def neutral(value: object) -> str:
     """The text of a cell, changed so that no spreadsheet takes it for a formula; numbers stay."""
     text = "" if value is None else str(value)
-    if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text):
+    if text.startswith(_FORMULA) and not _HARMLESS.fullmatch(text):
         return f"'{text}"
     if text.lstrip(" \u00a0\ufeff").startswith(_FORMULA) and text != text.lstrip(" \u00a0\ufeff"):
         return f"'{text}"
