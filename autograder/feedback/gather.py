@@ -12,6 +12,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
+from autograder.feedback.text import sentence
 from autograder.tasks.model import AssignmentTasks
 from autograder.tasks.registry import MODULES
 from autograder.tasks.registry import assignment as find_tasks
@@ -237,14 +238,14 @@ def _properties(assignment: str) -> dict[str, str]:
 def _title(grade_id: str, properties: Mapping[str, str], cell: Mapping | None) -> str:
     """The property in words: the task's, or the first line of the cell, or the grade_id."""
     if properties.get(grade_id):
-        return properties[grade_id].rstrip(".")
+        return sentence(properties[grade_id])
     lines = cell_source(cell).strip().splitlines() if cell else []
     first = (
         lines[0].lstrip("#").strip().removeprefix("Property:").strip()
         if lines and lines[0].startswith("#")
         else ""
     )
-    return first.rstrip(".") or grade_id.replace("-", " ")
+    return sentence(first or grade_id.replace("-", " "))
 
 
 def _judged(
@@ -309,7 +310,7 @@ def checkpoints(
     tasks = tasks_of(assignment)
     if not found and tasks and notebook in {n.name for n in tasks.notebooks}:
         for c in tasks.notebook(notebook).checkpoints():
-            found[c.grade_id] = Judged(c.grade_id, c.property.rstrip("."), "missing", 0.0, c.points)
+            found[c.grade_id] = Judged(c.grade_id, sentence(c.property), "missing", 0.0, c.points)
     return tuple(found.values())
 
 
@@ -369,7 +370,7 @@ def _about(lines: Sequence[str], notebook: str, parts: Sequence[Part]) -> tuple[
     """The lines that concern this notebook: those that name it, and those that name none."""
     others = [part.name for part in parts if part.name != notebook]
     return tuple(
-        str(line)
+        str(line).removeprefix(f"{notebook}: ")
         for line in lines
         if notebook in str(line) or not any(other in str(line) for other in others)
     )

@@ -107,6 +107,8 @@ def _html(source: str, link_to: Linker) -> str:
         clean,
         flags=re.IGNORECASE,
     )
+    # What may be wider than a phone scrolls by itself, also with the keyboard alone.
+    clean = clean.replace('<div class="wide">', '<div class="wide" tabindex="0">')
     clean = clean.replace("<table>", '<div class="wide" tabindex="0"><table>')
     clean = clean.replace("</table>", "</table></div>")
     clean = clean.replace("<pre>", '<pre tabindex="0">')

@@ -18,6 +18,8 @@ from autograder.feedback.text import joined, number, plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 _CODE = re.compile(r"`([^`\n]+)`")
+# The parts of a diagnosis, as the grader writes them; each gets a line of its own.
+_LABEL = re.compile(r"(?:^|(?<=[.\n]))\s*(Core cell|Your change|Likely cause|Try(?: next)?):\s")
 
 
 @lru_cache(maxsize=1)
@@ -56,6 +58,17 @@ def prose(text: object) -> Markup:
     return Markup("".join(html))
 
 
+def diagnosis(text: object) -> Markup:
+    """A checkpoint's message, its parts (what was seen, likely cause, what to try) on lines of their own."""
+    lines = _LABEL.sub(lambda found: f"\n\n{found.group(1)}: ", plain(text))
+    html = str(prose(lines))
+    return Markup(re.sub(r"<p>(Core cell|Your change|Likely cause|Try(?: next)?):", _strong, html))
+
+
+def _strong(found: re.Match) -> str:
+    return f"<p><strong>{found.group(1)}:</strong>"
+
+
 def inline(text: object) -> Markup:
     """One line of our own, with `code` in backticks."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(plain(text)))))
@@ -71,6 +84,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    env.filters.update(prose=prose, inline=inline, number=number, joined=joined)
+    env.filters.update(
+        prose=prose, diagnosis=diagnosis, inline=inline, number=number, joined=joined
+    )
     env.globals.update(style=lambda: Markup(style()), policy=policy)
     return env

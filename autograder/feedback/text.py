@@ -59,6 +59,13 @@ def number(value: float | None) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def sentence(text: str) -> str:
+    """A property as a title: a capital first letter (not that of code), no full stop."""
+    text = text.strip().rstrip(".")
+    first = text.split(" ", 1)[0]
+    return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
+
+
 def joined(items: object, last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     words = [str(item) for item in items]

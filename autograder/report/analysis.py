@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
+from autograder.feedback.text import sentence
 from autograder.tasks.model import AssignmentTasks, FunctionTask
 
 SCORED = ("graded", "repaired", "incomplete")
@@ -171,10 +172,10 @@ def _items(scored: Mapping, table: Mapping, tasks: AssignmentTasks | None) -> li
     known: dict[str, tuple[str, str, float]] = {}
     for notebook in tasks.notebooks if tasks else ():
         for c in notebook.checkpoints():
-            known[c.grade_id] = (c.property.rstrip("."), notebook.name, c.points)
+            known[c.grade_id] = (sentence(c.property), notebook.name, c.points)
     for entry in scored.values():
         for grade_id, c in entry.get("checkpoints", {}).items():
-            title = grade_id.replace("-", " ")
+            title = sentence(grade_id.replace("-", " "))
             known.setdefault(grade_id, (title, c.get("notebook", ""), c.get("max_score", 0.0)))
     return [_item(grade_id, *about, scored, table) for grade_id, about in known.items()]
 

@@ -10,6 +10,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from autograder.course import Course, CourseError
 from autograder.feedback.command import write_all
 from autograder.feedback.gather import Mark, Marks, standing
+from autograder.feedback.page import diagnosis
 from autograder.feedback.render import LARGEST, feedback_page
 
 
@@ -48,6 +49,17 @@ def test_each_checkpoint_shows_its_diagnosis_beside_the_work():
     assert "Each column sums to 1" in words(box)
     assert "0 / 2" in words(box)
     assert "def softmax" in box.find_previous("pre").get_text()
+
+
+def test_a_diagnosis_has_its_parts_on_lines_of_their_own_and_stays_text():
+    text = "Core cell: <b>3</b> rows. Likely cause: axis 0. Try: `axis=-1`. Retry: no label."
+    page = BeautifulSoup(str(diagnosis(text)), "html.parser")
+    assert [words(p) for p in page.find_all("p")] == [
+        "Core cell: <b>3</b> rows.",
+        "Likely cause: axis 0.",
+        "Try: axis=-1 . Retry: no label.",
+    ]
+    assert not page.find_all("b")
 
 
 def test_links_of_the_summary_lead_to_the_boxes():
