@@ -25,6 +25,10 @@ from autograder.tasks.model import CandidateTask, Case, FunctionTask, NotebookTa
 RESTARTS = 4
 
 
+class GraderFault(Exception):
+    """The grader's own machine is at fault: nothing may be concluded about the student."""
+
+
 @dataclass
 class Answers:
     """What one notebook answered. `own` is from right after the answer's cell, `last` from the end."""
@@ -103,6 +107,13 @@ def _cell_name(nb, index: int) -> str:
     return f"`{name}` (cell {index + 1})"
 
 
+def _last_line(outputs: list) -> str:
+    """The last line of what a failed cell shows."""
+    texts = [o.get("evalue") or o.get("text") or "" for o in outputs]
+    lines = [line for text in texts for line in str(text).splitlines() if line.strip()]
+    return lines[-1][:200] if lines else "it showed nothing"
+
+
 class _Talk:
     """One conversation with one kernel; `hold` returns what killed it, None if nothing did."""
 
@@ -127,6 +138,7 @@ class _Talk:
         return culprit
 
     def _run_cells(self) -> int | None:
+        first = True
         for index, cell in enumerate(self.nb.cells):
             if cell.cell_type != "code":
                 continue
@@ -138,6 +150,11 @@ class _Talk:
                 continue
             done = self.kernel.execute(cell.source)
             self.answers.outputs[index] = done.outputs
+            if grade_id == "setup" and first and done.status == "error":
+                raise GraderFault(
+                    f"the course's own setup cell fails here: {_last_line(done.outputs)}"
+                )
+            first = False
             if done.status == "dead" or not self.kernel.alive:
                 self.fatal_outputs[index] = done.outputs
                 return index
