@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+
 from autograder.tasks.model import Checkpoint, NotebookTasks, ValueTask, Verdict
 from autograder.verify.interview import GraderFault, draw, interview
 
