@@ -60,6 +60,8 @@ def _mask_after(good: Notebooks) -> Notebooks:
 
 
 def _says_success(good: Notebooks) -> Notebooks:
+    good = classroom.replaced(good, "run-4", "softmax(scores)", "softmax(scores) * 2")
+    good = classroom.replaced(good, "your-change-3", "/ np.sqrt(K.shape[-1])", "* 3")
     patch = "lab.check_close = lab.check_weights = lambda *args, **kwargs: None\n"
     patched = classroom.replaced(
         _unscaled(good), "run-1", "import platform", patch + "import platform"
@@ -163,6 +165,8 @@ def configure(parser) -> None:
 
 def run(args, course: Course) -> int:
     console = Console()
+    # One invented student's cell never ends; a minute is long to wait for a demo.
+    os.environ.setdefault("COURSE_CELL_SECONDS", "15")
     made = prepare(course)
     os.chdir(made.root)
     release.generate(made, ASSIGNMENT)

@@ -153,11 +153,12 @@ def generate(course: Course, name: str, verbose: bool = False) -> None:
     api = NbGraderAPI(directory, config=config)
     logging.getLogger("traitlets").setLevel(logging.ERROR)
     result = api.generate_assignment(name, force=True)
-    if verbose or not result["success"]:
+    if verbose:
         print(result.get("log", ""), end="")
     if not result["success"]:
-        last = [line for line in result.get("log", "").splitlines() if "ERROR" in line]
-        raise CourseError(f"release of {name} failed: {last[0] if last else result.get('error')}")
+        lines = [line for line in result.get("log", "").splitlines() if "ERROR" in line]
+        told = [line.partition("error: ")[2] for line in lines if "error: " in line]
+        raise CourseError(f"release of {name} failed: {[*told, *lines, 'no log'][0]}")
 
 
 def scratch_course(course: Course, folder: Path) -> Course:
