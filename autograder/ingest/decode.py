@@ -195,6 +195,9 @@ def _notebook_metadata(raw: dict, repairs: list[str]) -> dict:
         repairs.append("The notebook's own metadata was damaged; the release's was used.")
         return {}
     kept: dict = {}
+    stamp = metadata.get("attention_course")
+    if isinstance(stamp, dict) and isinstance(stamp.get("release"), str):
+        kept["attention_course"] = {"release": _clean(stamp["release"][:40])}
     widgets = metadata.get("widgets")
     if widgets is not None:
         parts = widgets.values() if isinstance(widgets, dict) else [None]
@@ -221,7 +224,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.dropped = self.types = self.sources = self.metadata = self.characters = 0
-        self.missing_ids = self.doubled_ids = self.bad_ids = self.outputs = 0
+        self.missing_ids = self.doubled_ids = self.bad_ids = self.outputs = self.line_ends = 0
 
     def identify(self, cells: list[dict]) -> None:
         """Gives every cell an id of its own; the first holder of an id keeps it."""
@@ -251,6 +254,7 @@ class _Found:
             (self.missing_ids, "{} without an id {} given one."),
             (self.bad_ids, "{} with an id that is not allowed {} given a new one."),
             (self.doubled_ids, "{} with an id used twice {} given a new one."),
+            (self.line_ends, "{} with line ends of Windows {} read as usual."),
             (self.outputs, "{} with very large or damaged outputs {} kept without them."),
         )
         return [
@@ -275,6 +279,7 @@ def _cell(value: Any, found: _Found) -> dict | None:
             else ""
         )
     text = _clean(source)
+    found.line_ends += "\r" in source
     if text != source.replace("\r\n", "\n").replace("\r", "\n"):
         found.characters += 1
     if kind == "heading":
@@ -292,8 +297,7 @@ def _cell(value: Any, found: _Found) -> dict | None:
         "source": text,
     }
     if kind == "code":
-        count = value.get("execution_count")
-        cell["execution_count"] = count if type(count) is int else None
+        cell["execution_count"] = _count(value)
         cell["outputs"] = _outputs(value.get("outputs"), found)
     return cell
 
@@ -332,6 +336,11 @@ def _cell_metadata(value: dict, found: _Found) -> dict:
     if isinstance(info, dict) and isinstance(info.get("timestamp"), int):
         kept["ran_at"] = info["timestamp"]
     return kept
+
+
+def _count(value: dict) -> int | None:
+    count = value.get("execution_count")
+    return count if type(count) is int and count >= 0 else None
 
 
 def _outputs(value: Any, found: _Found) -> list[dict]:
@@ -384,7 +393,6 @@ def _output(output: Any) -> dict | None:
                 data[mime] = content
         clean = {"output_type": kind, "data": data, "metadata": {}}
         if kind == "execute_result":
-            count = output.get("execution_count")
-            clean["execution_count"] = count if type(count) is int else None
+            clean["execution_count"] = _count(output)
         return clean
     return None

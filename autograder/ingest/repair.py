@@ -55,10 +55,11 @@ def repair(nb: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, list
     pieces = submitted_pieces(nb)
     _forget_unknown_ids(pieces, cells, says)
     pieces = _join_split(pieces, cells, says)
-    pieces = _cut_merged(pieces, cells, says)
+    older = _older(nb, released, says)
+    pieces = _cut_merged(pieces, cells, says, older)
     matches = _match(pieces, cells, says)
     _restore_types(matches, cells, says)
-    pieces = _restore_locked(pieces, matches, cells, says)
+    pieces = _restore_locked(pieces, matches, cells, [] if older else says)
     _tell_settings(matches, cells, says)
     order = _arrange(pieces, matches, cells, says)
     return _build(order, released, says), says
@@ -141,7 +142,9 @@ def _parts(pieces: list[Piece], cell: Released, cells: list[Released]) -> int:
     return 1
 
 
-def _cut_merged(pieces: list[Piece], cells: list[Released], says: list[str]) -> list[Piece]:
+def _cut_merged(
+    pieces: list[Piece], cells: list[Released], says: list[str], older: bool
+) -> list[Piece]:
     """Cuts a released cell's text out of the cell that it was merged into, if it is nowhere else."""
     there = {cell.index for piece in pieces if (cell := _claims(piece, cells))}
     texts = {piece.text for piece in pieces}
@@ -153,10 +156,10 @@ def _cut_merged(pieces: list[Piece], cells: list[Released], says: list[str]) -> 
             result.append(piece)
             continue
         fragments, found = [piece], []
-        wanted = (
-            [own] if own is not None and (own.locked or _holds_answer(piece, own, absent)) else []
+        cut_own = own is not None and (
+            (own.locked and not older) or _holds_answer(piece, own, absent)
         )
-        for cell in wanted + absent:
+        for cell in [own, *absent] if cut_own else absent:
             fragments, cut = _cut(fragments, cell)
             if cut and cell is not own:
                 found.append(cell)
@@ -321,7 +324,7 @@ def _match_cell_ids(pieces: list[Piece], cells: list[Released], matches: Matches
         if piece is None or piece.grade_id is not None:
             continue
         # An id alone says nothing of a locked cell whose text is another one now: keep that text.
-        if not cell.locked or piece.text == cell.text or _alike(piece.text, cell.text):
+        if not cell.locked or piece.text == cell.text or _likeness(piece.text, cell.text):
             matches[cell.index] = piece
 
 
@@ -348,22 +351,37 @@ def _defines(piece: Piece, cell: Released) -> bool:
     return cell.names <= bound(_as_code(piece.source) if piece.kind != "code" else piece.source)
 
 
-def _alike(one: str, other: str) -> bool:
-    if not one or not other or max(len(one), len(other)) > 3 * min(len(one), len(other)) + 40:
-        return False
-    if max(len(one), len(other)) > 5000:
+def _likeness(one: str, other: str) -> float:
+    """How alike two texts are, from 0 to 1; 0 where it is below `ALIKE`."""
+    longer, shorter = max(len(one), len(other)), min(len(one), len(other))
+    if not shorter or longer > 3 * shorter + 40:
+        return 0.0
+    if longer > 5000:
         ours, theirs = set(one.split("\n")), set(other.split("\n"))
-        return len(ours & theirs) >= ALIKE * max(len(ours), len(theirs))
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE
+        ratio = len(ours & theirs) / max(len(ours), len(theirs))
+    else:
+        matcher = SequenceMatcher(None, one, other, autojunk=False)
+        if matcher.real_quick_ratio() < ALIKE or matcher.quick_ratio() < ALIKE:
+            return 0.0
+        ratio = matcher.ratio()
+    return ratio if ratio >= ALIKE else 0.0
 
 
 def _match_alike(pieces: list[Piece], cells: list[Released], matches: Matches) -> None:
-    for cell in _open(cells, matches):
-        for piece in _free(pieces, matches):
-            if piece.kind == cell.kind and _alike(piece.text, cell.text):
-                matches[cell.index] = piece
-                break
+    """The pairs that are most alike find each other first; a common place in the order breaks ties."""
+    free, open_cells = _free(pieces, matches), _open(cells, matches)
+    number = {id(piece): n for n, piece in enumerate(pieces)}
+    pairs = [
+        (_likeness(piece.text, cell.text), -abs(number[id(piece)] - cell.index), cell, piece)
+        for cell in open_cells
+        for piece in free
+        if piece.kind == cell.kind
+    ]
+    taken: set[int] = set()
+    for alike, _, cell, piece in sorted(pairs, key=lambda p: p[:2], reverse=True):
+        if alike and cell.index not in matches and id(piece) not in taken:
+            matches[cell.index] = piece
+            taken.add(id(piece))
 
 
 def _match_positions(pieces: list[Piece], cells: list[Released], matches: Matches) -> None:
@@ -421,6 +439,19 @@ def _tell(says: list[str], cells: list[Released], one: str, many: str) -> None:
         says.append(many.format(len(cells)))
     else:
         says.extend(one.format(cell.said()) for cell in cells)
+
+
+def _older(nb: NotebookNode, released: NotebookNode, says: list[str]) -> bool:
+    """Was the notebook made from another version of the release? Then its locked cells differ rightly."""
+    mine = (nb["metadata"].get("attention_course") or {}).get("release")
+    theirs = (released["metadata"].get("attention_course") or {}).get("release")
+    if mine is None or theirs is None or mine == theirs:
+        return False
+    says.append(
+        f"The notebook was made from another version of the release ({_shown(mine)}); its locked "
+        f"cells were brought to the present one ({_shown(theirs)})."
+    )
+    return True
 
 
 # --- types, locked text, settings ----------------------------------------------------------------

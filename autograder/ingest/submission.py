@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import nbformat
+from dateutil import parser as dates
 from nbformat import NotebookNode
 
 from autograder.course import CourseError
@@ -106,6 +107,7 @@ def open_submission(folder: Path, release: Path, names: Sequence[str]) -> Submis
         submission.notebooks[one.name] = _ingest(one, claimed[one.name], submission.notes)
     _explain_missing(submission, strangers)
     submission.files = _passed_on(others, submission.notes)
+    _check_time(folder / "timestamp.txt", submission.notes)
     return submission
 
 
@@ -248,6 +250,17 @@ def _show(path: Path | str) -> str:
     return text if len(text) <= 120 else f"...{text[-117:]}"
 
 
+def _check_time(path: Path, notes: list[str]) -> None:
+    """The time of handing in, which nbgrader's exchange and `collect` write."""
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+        dates.parse(text.rpartition(" ")[0] if text.count(" ") > 1 else text)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, OverflowError):
+        notes.append("The time in timestamp.txt can't be read, so nothing counts as late.")
+
+
 def _passed_on(others: list[Path], notes: list[str]) -> list[Path]:
     passed: list[Path] = []
     for path in others:
@@ -262,7 +275,7 @@ def _passed_on(others: list[Path], notes: list[str]) -> list[Path]:
             notes.append(f"`{shown}` is an archive; it was not opened.")
         elif path.stat().st_size > PASSED_ON_LIMIT:
             notes.append(f"`{shown}` is larger than 10 MB; it was not passed on.")
-        elif not path.name.startswith("."):
+        elif path.name != "timestamp.txt" and not path.name.startswith("."):
             passed.append(path)
     return passed
 

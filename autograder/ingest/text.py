@@ -10,6 +10,10 @@ from functools import lru_cache
 PARSE_LIMIT = 200_000
 """Longer sources are not parsed: no lesson needs them, and parsing is not free."""
 
+_FILE = "<student's cell>"
+# Submissions are read in threads, so the filter is set once; catch_warnings is not safe there.
+warnings.filterwarnings("ignore", module=_FILE)
+
 _MAGIC_LINE = re.compile(r"^(\s*)(?:%|!|\?).*$")
 _MAGIC_VALUE = re.compile(r"^(\s*[\w, ]+=\s*)(?:%|!).*$")
 _HELP_LINE = re.compile(r"^(\s*)[\w.]+\?{1,2}\s*$")
@@ -42,9 +46,7 @@ def parse(source: str) -> ast.Module | None:
     if len(source) > PARSE_LIMIT or _FOREIGN_CELL.match(source):
         return None
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(without_magics(source))
+        return ast.parse(without_magics(source), _FILE)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -60,7 +60,10 @@ def test_line_ends():
     for one in nb.cells:
         one.source = one.source.replace("\n", "\r\n")
     data = json.dumps(nb, indent=1).replace("\n", "\r\n").encode()
-    assert sources(read(data)[0]) == sources(solved())
+    notebook, says = read(data)
+    assert sources(notebook) == sources(solved())
+    assert len(says) == 1
+    assert "line ends" in says[0]
 
 
 def test_source_as_list_of_lines():

@@ -309,6 +309,35 @@ def test_a_deleted_answer_with_no_other_definition_is_not_attempted():
     assert "NotImplementedError" in cell(result, "double").source
 
 
+def test_a_notebook_of_an_older_release_says_so_once():
+    nb = solved()
+    new = released()
+    nb.metadata["attention_course"] = {"release": "old"}
+    new.metadata["attention_course"] = {"release": "new"}
+    for cell_id in ("setup", "double-value", "square-value"):
+        cell(nb, cell_id).source += "\n# as it was"
+    result, says = repair(nb, new)
+    full_marks(result)
+    assert result.metadata == new.metadata
+    assert len(says) == 1
+    assert "another version" in says[0]
+
+
+def test_edited_cells_without_ids_find_the_ones_they_are_most_like():
+    release = released()
+    release.cells = [
+        new_code_cell(f'predict("{word}", None)  # what about {word}?', id=word)
+        for word in ("seed", "memory", "scores", "weights")
+    ]
+    nb = deepcopy(release)
+    for number, one in enumerate(nb.cells):
+        one.source = one.source.replace("None", '"my guess"')
+        one.id = f"x{number}"
+    result, _ = repair(nb, release)
+    assert [c.id for c in result.cells] == ["seed", "memory", "scores", "weights"]
+    assert all(c.id in c.source for c in result.cells)
+
+
 ACTIONS = st.lists(
     st.tuples(
         st.sampled_from(["delete", "copy", "move", "strip", "edit", "retype"]),

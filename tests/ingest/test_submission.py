@@ -216,6 +216,21 @@ def test_shadowing_files_and_archives_are_told_and_kept_back(release, folder):
         assert any(f"`{name}`" in n for n in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("2026-11-12 21:33:00 UTC", False),
+        ("2026-11-12 21:33:00.12 Europe/Berlin", False),
+        ("soon", True),
+    ],
+)
+def test_a_bad_timestamp_is_told(release, folder, text, told):
+    (folder / "timestamp.txt").write_text(text)
+    found = open_submission(folder, release, NAMES)
+    assert any("timestamp" in n for n in found.notes) == told
+    assert found.files == []
+
+
 def test_too_many_and_too_deep(release, folder):
     write(folder / "1-doubling.ipynb", solved())
     for number in range(250):
