@@ -233,7 +233,12 @@ def test_pictures_for_the_documentation(sized, size, pages, name, tmp_path):
         sized.page.evaluate("document.querySelector('img').scrollIntoView({block: 'center'})")
     target = tmp_path / f"{name}-{size}.png"
     sized.page.screenshot(path=target)
-    small = shrunk(target)
+    keep(target)
+
+
+def keep(path: Path) -> None:
+    """Check that a picture is small enough for the repository; put it into docs/images if asked to."""
+    small = shrunk(path)
     assert small.stat().st_size < 150_000
     if os.environ.get("UPDATE_PICTURES"):
         folder = ROOT / "docs" / "images"

@@ -1,0 +1,130 @@
+"""A student in JupyterLab: open, run, see plots, err, read the diagnosis, mend, validate, save."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jupyter
+import nbformat
+import pytest
+
+from autograder import classroom
+from autograder.course import Course
+
+pytestmark = pytest.mark.system
+
+ROOT = Path(__file__).resolve().parents[2]
+LESSON = "w07-h2-attention"
+NOTEBOOK = "1-scores-and-context"
+RIGHT = "scores = Q @ K.T / np.sqrt(K.shape[-1])"
+WRONG = "scores = Q @ K.T"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """A student's folder with a released notebook and one that is worked on; address and folder."""
+    home = tmp_path_factory.mktemp("student")
+    work = home / "work"
+    work.mkdir()
+    shutil.copy(ROOT / "release" / LESSON / f"{NOTEBOOK}.ipynb", work / "released.ipynb")
+    done = classroom.diligent(Course(ROOT), LESSON)[NOTEBOOK]
+    nbformat.write(done, work / "worked-on.ipynb")
+    with jupyter.server(work, home) as address:
+        yield address, work
+
+
+@pytest.fixture
+def opened(desk, chromium):
+    """Opens a notebook of the desk."""
+    address, work = desk
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+
+    def open_notebook(name: str) -> jupyter.Lab:
+        return jupyter.Lab(page, address, f"{name}.ipynb", work / f"{name}.ipynb")
+
+    yield open_notebook
+    page.close()
+
+
+def test_the_release_runs_and_shows_its_plots(opened, tmp_path):
+    lab = opened("released")
+    lab.run_all()
+    pictures = lab.page.locator(".jp-Notebook .jp-RenderedImage img")
+    assert pictures.count() >= 4
+    assert "Setup is done" in lab.output("setup")
+    assert "checkpoints pass" in lab.output("summary")
+    lab.cell("run-4").scroll_into_view_if_needed()
+    picture(lab.page, "student-jupyterlab", tmp_path)
+
+
+def test_a_mistake_is_diagnosed_and_mending_it_passes(opened, tmp_path):
+    lab = opened("worked-on")
+    lab.run_all()
+    assert "NameError" not in lab.page.locator(".jp-Notebook").inner_text()
+    cell = next(c for c in json.loads(lab.notebook.read_text())["cells"] if c["id"] == "run-3")
+    source = "".join(cell["source"])
+    assert RIGHT in source
+    lab.write("run-3", source.replace(RIGHT, WRONG))
+    lab.run("run-3", "scores-scaled")
+    said = lab.output("scores-scaled")
+    assert "sqrt" in said or "square root" in said
+    assert "Traceback" not in said
+    lab.cell("scores-scaled").scroll_into_view_if_needed()
+    picture(lab.page, "student-diagnosis", tmp_path)
+    lab.write("run-3", source)
+    lab.run("run-3", "scores-scaled")
+    mended = lab.output("scores-scaled")
+    assert mended != said
+    assert "cause" not in mended.lower()
+    saved = lab.save()
+    kept = next(c for c in saved["cells"] if c["id"] == "run-3")
+    assert "".join(kept["source"]) == source
+
+
+def test_validate_tells_a_right_notebook_from_a_wrong_one(opened):
+    lab = opened("worked-on")
+    assert "Success" in validated(lab)
+    cell = next(c for c in json.loads(lab.notebook.read_text())["cells"] if c["id"] == "run-3")
+    source = "".join(cell["source"])
+    lab.write("run-3", source.replace(RIGHT, WRONG))
+    lab.save()
+    said = validated(lab)
+    assert "Success" not in said
+    assert "scores-scaled" in said or "sqrt" in said or "scores" in said
+    lab.write("run-3", source)
+    lab.save()
+
+
+def validated(lab) -> str:
+    """Press nbgrader's Validate and read its dialog."""
+    lab.page.get_by_text("Validate", exact=True).click()
+    dialog = lab.page.locator(".jp-Dialog-content, .modal-dialog").last
+    dialog.wait_for()
+    text = dialog.inner_text()
+    dialog.locator("button").last.click()
+    dialog.wait_for(state="detached")
+    return text
+
+
+def test_locked_cells_stay_locked_and_others_do_not(opened):
+    lab = opened("worked-on")
+    for cell_id, opens in (("scores-scaled", False), ("your-change-3", True)):
+        cell = lab.cell(cell_id)
+        before = cell.locator(".cm-content").inner_text()
+        count = lab.page.locator(".jp-Notebook .jp-Cell").count()
+        cell.locator(".cm-content").click()
+        lab.page.keyboard.type("# typed ")
+        lab.page.wait_for_timeout(300)
+        assert (cell.locator(".cm-content").inner_text() != before) == opens
+        lab.page.keyboard.press("Escape")
+        lab.page.keyboard.type("dd")
+        lab.page.wait_for_timeout(500)
+        assert (lab.page.locator(".jp-Notebook .jp-Cell").count() < count) == opens
+
+
+def picture(page, name: str, folder: Path) -> None:
+    from test_pages_in_chromium import keep
+
+    path = folder / f"{name}.png"
+    page.screenshot(path=path)
+    keep(path)
