@@ -62,12 +62,13 @@ class Warm:
         self.control, self.confined, self.shell = control, confined, shell
         self.children: dict[int, int | None] = {}
         self.homes: dict[int, str] = {}
+        self.stopping = False
         self.count = 0
         self.limbo = sandbox.Spawner() if confined else None
 
     def run(self) -> None:
         self.answer({"ready": True, "threads": threads()})
-        while True:
+        while not self.stopping:
             readable, _, _ = select.select([self.control], [], [], 0.5)
             self.reap()
             if not readable:
@@ -183,7 +184,7 @@ def main() -> None:
     confined = sys.argv[2] == "sandbox"
     if sys.argv[3] == "main":
         signal_at_death_of_parent(signal.SIGTERM)
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the owner's business
     root = sys.path.pop(0)
     os.chdir("/")
@@ -209,6 +210,8 @@ def main() -> None:
     except OSError as error:
         control.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
         return
+    # Not an exception: the orderly end must not be interrupted by the signal that asks for it.
+    signal.signal(signal.SIGTERM, lambda number, frame: setattr(warm, "stopping", True))
     try:
         warm.run()
     finally:
