@@ -1,10 +1,9 @@
 """Helper of the attention course: checkpoints, evidence and pictures; it travels in each notebook."""
 
-from __future__ import annotations
-
 import json
 import sys
 from base64 import b64encode
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 
 __version__ = "1.0.0"
 COLOURS = ("#1e8798", "#7f2635", "#f3b23a", "#4b5f9e", "#8a8a8a")  # apart in hue and in lightness
+QUIVER = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012, "zorder": 4}
 HATCHES = ("", "//", "..", "xx", "++")
 MISTAKES = {  # what a checkpoint can recognise: likely cause | what to try
     "stale": "an input was changed after this was computed | run the section from its first cell",
@@ -20,17 +20,14 @@ MISTAKES = {  # what a checkpoint can recognise: likely cause | what to try
     "transposed": "queries and keys are swapped | rows are queries: print shapes, look at each .T",
     "unmasked": "the mask was not used | pass np.where(allowed, scores, -np.inf) to softmax",
     "mask_after": "the mask came after the softmax | put -inf into the scores, then apply softmax",
-    "padded_queries": "the mask hides query rows, not key columns | write is_real_key[None, :]",
     "empty_row": "the masks block all, and softmax of only -inf is 0/0 | give each row a True (1)",
     "temperature": "0 divides by nothing, below 0 the ranking turns | try 0.5 (sharper), 2.0 (softer)",
     "unpaired": "a key without a value, or a value without a key | add or remove a row in both",
-    "same_values": "no value was changed | write new numbers into one row",
+    "nothing": "nothing is changed or removed | put in new numbers, or one False",
     "no_sum": "no division by the row's sum | divide by powers.sum(axis=-1, keepdims=True)",
     "leak": "the mask is missing, transposed, inverted or late | print it: row = query, True = may",
-    "keep": "nothing is removed | put one False into the row",
     "claim": "its test gave False, or its cell was not run | print both sides of the comparison",
-    "no_fit": "the arrays do not fit together | print their shapes; each key has its value",
-    "axes": "an axis was dropped or added | look for keepdims=True, an index, extra brackets",
+    "no_fit": "the arrays do not fit together | print shapes; look for keepdims=True, an index, .T",
     "not_finite": "a row without an allowed key (0/0), or numbers too large | print its input by rows",
     "not_run": "its cell was not run, or stopped with an error | run the section from its first cell",
 }
@@ -45,16 +42,12 @@ class CheckError(AssertionError):
         self.cause, _, self.attempt = MISTAKES.get(advice, advice).partition(" | ")
 
     def __str__(self) -> str:
-        parts = {"Seen": self.seen, "Likely cause": self.cause, "Try": self.attempt}
-        head = [f"✗ {self.checkpoint}"] if self.checkpoint else []
-        return "\n".join(head + [f"  {label}: {text}." for label, text in parts.items() if text])
+        head = f"✗ {self.checkpoint}\n" if self.checkpoint else ""
+        parts = (("Seen", self.seen), ("Likely cause", self.cause), ("Try", self.attempt))
+        return head + "\n".join(f"  {label}: {text}." for label, text in parts if text)
 
     def _render_traceback_(self) -> list[str]:  # IPython shows this in place of the frames
         return str(self).splitlines()
-
-
-class Unfinished(Exception):
-    """Nothing is wrong; something is still to be done."""
 
 
 _RUN: dict[str, tuple[str, str]] = {}  # checkpoint -> (sign, what is left)
@@ -74,36 +67,28 @@ def summary() -> None:
     print("".join(f"{s} {name}: {left}\n" for name, (s, left) in _RUN.items() if s != "✓"), end="")
 
 
-class checkpoint:
-    """`with checkpoint(name):` runs the checks inside; one line of output, or one CheckError."""
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __enter__(self):
-        _RUN[self.name] = ("✗", "stopped before its end")
-
-    def __exit__(self, kind, error, trace) -> bool:
-        if error is None:
-            _RUN[self.name] = ("✓", "")
-            print(f"✓ {self.name}: passed")
-        elif isinstance(error, Unfinished):
-            _RUN[self.name] = ("○", f"right so far; still to do: {error}")
-            print(f"○ {self.name}: {_RUN[self.name][1]}.")
-        elif isinstance(error, Exception):
-            if not isinstance(error, CheckError):
-                known = "not_run" if isinstance(error, NameError) else "no_fit"
-                error = CheckError(f"{type(error).__name__}: {error}", known)
-            error.checkpoint = self.name
-            _RUN[self.name] = ("✗", error.seen)
-            raise error from None
-        return isinstance(error, Unfinished)
+@contextmanager
+def checkpoint(name: str):
+    """`with checkpoint(name):` prints one line or raises one CheckError. Still to do is no error."""
+    try:
+        yield
+        sign, text = "✓", "passed"
+    except NotImplementedError as todo:
+        sign, text = "○", f"right so far; still to do: {todo}"
+    except Exception as error:
+        known = "not_run" if isinstance(error, NameError) else "no_fit"
+        told = CheckError(f"{type(error).__name__}: {error}", known)
+        told = error if isinstance(error, CheckError) else told
+        told.checkpoint, _RUN[name] = name, ("✗", told.seen)
+        raise told from None
+    _RUN[name] = (sign, text)
+    print(f"{sign} {name}: {text}")
 
 
 def check_true(claim: str, holds, advice: str = "") -> None:
     """The claim holds (everywhere, if `holds` is an array)."""
     if not np.all(holds):
-        at = f", first at {_first(~np.asarray(holds))}" if np.ndim(holds) else ""
+        at = f", first at {_first(np.logical_not(holds))}" if np.ndim(holds) else ""
         raise CheckError(f"this does not hold: {claim}{at}", advice)
 
 
@@ -114,9 +99,10 @@ def check_array(name: str, value, shape=None, finite: bool = True) -> None:
         advice = f"a numpy array of numbers is needed | use {fix}"
         raise CheckError(f"`{name}` is a {type(value).__name__}", advice)
     wanted = value.shape if shape is None else tuple(shape)
-    fits = [n in (None, m) for n, m in zip(wanted, value.shape, strict=False)]
-    if value.ndim != len(wanted) or not all(fits):
-        known = "axes" if value.ndim != len(wanted) else "stale"
+    if value.ndim != len(wanted) or any(
+        n not in (None, m) for n, m in zip(wanted, value.shape, strict=True)
+    ):
+        known = "no_fit" if value.ndim != len(wanted) else "stale"
         seen = f"`{name}` has shape {value.shape}, not {wanted}".replace("None", "any")
         raise CheckError(seen, "transposed" if value.shape[::-1] == wanted else known)
     if finite and not np.isfinite(value).all():
@@ -162,21 +148,15 @@ def _first(where) -> list[int]:
 
 def unchanged(**inputs) -> bool:
     """Are all of these still what the lesson starts from? (`my_Q` is compared with its `Q`.)"""
-    return all(is_near(value, _LESSON[name.removeprefix("my_")]) for name, value in inputs.items())
-
-
-def is_near(value, start) -> bool:
-    """Equal text, or numbers of the same shape that are equal in four decimals."""
-    if isinstance(start, str) or np.shape(value) != np.shape(start):
-        return isinstance(start, str) and isinstance(value, str) and value == start
-    return bool(np.allclose(value, start, rtol=0, atol=1e-4))
+    pairs = [(value, _LESSON[name.removeprefix("my_")]) for name, value in inputs.items()]
+    same = (a == b if isinstance(b, str) else np.allclose(a, b, 0, 1e-4) for a, b in pairs)
+    return all(np.shape(a) == np.shape(b) for a, b in pairs) and all(same)
 
 
 class Evidence:
-    """Values, predictions and named assertions, saved as strict JSON and shown in the notebook.
+    """Values, predictions and assertions, as strict JSON. The file at `path` is written, never read.
 
-    `required` maps a key ("Q", "assertions.causal_mask") to the section that makes it. The file at
-    `path` is written, never read. `data` is a plain dictionary.
+    `required` maps a key ("Q", "assertions.causal_mask") to the section that makes it.
     """
 
     def __init__(self, path, required=None):
@@ -206,14 +186,12 @@ class Evidence:
         if self.data["predictions"].get(prediction) is None:
             todo.append(f'answer evidence.predict("{prediction}", ...)')
         if todo:
-            raise Unfinished(" and ".join(todo))
+            raise NotImplementedError(" and ".join(todo))
 
     def check_complete(self) -> None:
         """Every required key is there; if not, say which section makes it."""
         have = {**self.data, **{f"assertions.{k}": v for k, v in self.data["assertions"].items()}}
-        missing = [
-            f"{key} ({made})" for key, made in self.required.items() if have.get(key) is None
-        ]
+        missing = [f"{key} ({at})" for key, at in self.required.items() if have.get(key) is None]
         if missing:
             raise CheckError(f"not in the evidence: {', '.join(missing)}", "not_run")
 
@@ -223,10 +201,8 @@ class Evidence:
         modules = {name: sys.modules.get(name) for name in ("numpy", "torch", "attention_lab")}
         versions = {name: str(module.__version__) for name, module in modules.items() if module}
         self.data["environment"] = {"python": sys.version.split()[0], **versions}
-        rows = [
-            f"  {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in self.data.items()
-        ]
-        text = "{\n" + ",\n".join(rows) + "\n}"
+        rows = (f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in self.data.items())
+        text = "{\n  " + ",\n  ".join(rows) + "\n}"
         part = self.path.with_suffix(".part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -253,22 +229,23 @@ def _display(bundle: dict, metadata: dict | None = None) -> None:
         sys.modules["IPython"].display.display(bundle, raw=True, metadata=metadata or {})
 
 
-def _figure(width: float, height: float, **labels):
+@contextmanager
+def _picture(title: str, told: list[str], size, **labels):
+    """Draw on the axes; `told`, made from the data, is printed and put into the picture's metadata."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure, stream, words = (
+        Figure(size, layout="constrained"),
+        BytesIO(),
+        f"{title}: {', '.join(told)}.",
+    )
     axes = figure.subplots()
-    axes.set(**labels)
-    return figure, axes
-
-
-def _show(figure, text: str) -> None:
-    """The picture, and its text alternative: printed, and in the picture's metadata."""
-    stream = BytesIO()
+    axes.set(title=title, **labels)
+    yield axes
     figure.savefig(stream, format="png", dpi=110)
     png = b64encode(stream.getvalue()).decode("ascii")
-    _display({"image/png": png, "text/plain": text}, {"image/png": {"alt": text}})
-    print("In words:", text)
+    _display({"image/png": png, "text/plain": words}, {"image/png": {"alt": words}})
+    print("In words:", words)
 
 
 def _names(names, count: int, letter: str) -> list[str]:
@@ -281,55 +258,44 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
     weights = np.atleast_2d(np.asarray(weights, dtype=float))
     (n_q, n_k), small = weights.shape, weights.size <= 64
     queries, keys = _names(queries, n_q, "q"), _names(keys, n_k, "k")
+    order = [range(n_k) if n_k <= 4 else [int(np.argmax(row))] for row in weights[:12]]
+    told = [f"{queries[i]} {keys[j]} {weights[i, j]:.2f}" for i, js in enumerate(order) for j in js]
     size = (2.6 + 0.85 * n_k, 1.4 + 0.55 * n_q) if small else (6.4, 4.8)
-    figure, axes = _figure(*size, xlabel="key (source)", ylabel="query (destination)", title=title)
-    image = axes.imshow(weights, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
-    figure.colorbar(image, ax=axes, label="weight")
-    if small:
-        axes.set_xticks(range(n_k), keys)
-        axes.set_yticks(range(n_q), queries)
-        for (row, column), weight in np.ndenumerate(weights):
-            style = {"ha": "center", "va": "center", "color": "white" if weight > 0.6 else "black"}
-            axes.text(column, row, f"{weight:.2f}", **style)
-    told = []
-    for query, row in list(zip(queries, weights, strict=True))[:12]:
-        each = [f"{key} {weight:.2f}" for key, weight in zip(keys, row, strict=True)]
-        told.append(f"{query}: {', '.join(each) if n_k <= 4 else 'most at ' + each[row.argmax()]}")
-    _show(figure, f"{title}, {n_q} queries by {n_k} keys. {'; '.join(told)}.")
+    with _picture(title, told, size, xlabel="key (source)", ylabel="query (destination)") as axes:
+        image = axes.imshow(weights, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
+        axes.figure.colorbar(image, ax=axes, label="weight")
+        if small:
+            axes.set(xticks=range(n_k), xticklabels=keys, yticks=range(n_q), yticklabels=queries)
+            for (row, column), weight in np.ndenumerate(weights):
+                look = {"ha": "center", "va": "center", "color": "w" if weight > 0.6 else "k"}
+                axes.text(column, row, f"{weight:.2f}", **look)
 
 
 def arrows(K, Q, keys=None, queries=None, title="Keys are points, queries are arrows") -> None:
     """First two coordinates: keys as labelled points, queries as arrows from the origin."""
-    figure, axes = _figure(
-        4.8, 4.0, xlabel="key dimension 1", ylabel="key dimension 2", title=title
-    )
     points = np.vstack([np.asarray(K, dtype=float)[:, :2], np.asarray(Q, dtype=float)[:, :2]])
     names = _names(keys, len(K), "k") + _names(queries, len(Q), "q")
-    look = {"arrowstyle": "-|>", "color": COLOURS[1], "lw": 2.2, "shrinkA": 0, "shrinkB": 0}
-    axes.scatter(*points[: len(K)].T, s=110, color=COLOURS[0], edgecolor="black", zorder=3)
-    for i, at in enumerate(points):
-        if i >= len(K):
-            axes.annotate("", at, (0, 0), arrowprops=look, zorder=4)
-        label_at = at if i < len(K) else at / 2
-        axes.annotate(names[i], label_at, (8, 7), textcoords="offset points")
+    told = [f"{name} at {x:g}; {y:g}" for name, (x, y) in zip(names, points, strict=True)]
     limits = (min(0, points.min()) - 0.3, max(0, points.max()) + 0.6)
-    axes.set(xlim=limits, ylim=limits, aspect="equal")
-    axes.grid(alpha=0.3)
-    told = [f"{name} ({x:g}, {y:g})" for name, (x, y) in zip(names, points, strict=True)]
-    _show(figure, f"{title}. {', '.join(told)}.")
+    labels = {"xlabel": "key dimension 1", "ylabel": "key dimension 2", "aspect": "equal"}
+    with _picture(title, told, (4.8, 4.0), xlim=limits, ylim=limits, **labels) as axes:
+        axes.grid(alpha=0.3)
+        axes.scatter(*points[: len(K)].T, s=110, color=COLOURS[0], edgecolor="black", zorder=3)
+        axes.quiver(*np.zeros((2, len(Q))), *points[len(K) :].T, color=COLOURS[1], **QUIVER)
+        for name, at, shrink in zip(names, points, [1] * len(K) + [0.5] * len(Q), strict=True):
+            axes.annotate(name, at * shrink, (8, 7), textcoords="offset points")
 
 
 def bars(weights, keys=None, title="Attention weights") -> None:
     """One query's weights, (N_k,) or (1, N_k), as labelled bars."""
     weights = np.asarray(weights, dtype=float).reshape(-1)
-    keys, size = _names(keys, len(weights), "k"), 1.6 + 1.1 * len(weights)
-    figure, axes = _figure(size, 3.0, xlabel="key", ylabel="attention weight", title=title)
-    axes.set(ylim=(0, 1.1))
-    for i, (key, weight) in enumerate(zip(keys, weights, strict=True)):
-        one = axes.bar(key, weight, color=COLOURS[i % 5], hatch=HATCHES[i % 5], edgecolor="black")
-        axes.bar_label(one, fmt="%.4f", padding=3)
+    keys, size = _names(keys, len(weights), "k"), (1.6 + 1.1 * len(weights), 3.0)
     told = [f"{key} {weight:.4f}" for key, weight in zip(keys, weights, strict=True)]
-    _show(figure, f"{title}. {', '.join(told)}.")
+    labels = {"xlabel": "key", "ylabel": "attention weight", "ylim": (0, 1.1)}
+    with _picture(title, told, size, **labels) as axes:
+        for i, key in enumerate(keys):
+            bar = axes.bar(key, weights[i], color=COLOURS[i % 5], hatch=HATCHES[i % 5], ec="black")
+            axes.bar_label(bar, fmt="%.4f", padding=3)
 
 
 # Your own functions, compared with tables of what the reference and known mistakes give: no code.
@@ -354,7 +320,9 @@ def fingerprint(value) -> list:
         return [kind, 0.0, 0.0]
     # NaN and infinity become numbers of their own, so that results with them can be compared.
     flat = np.nan_to_num(array.astype(float).ravel(), nan=37.0, posinf=41.0, neginf=-43.0)
-    kind = kind.removeprefix("ndarray") + "x".join(map(str, array.shape)) + "?" * (array.dtype == bool)
+    kind = (
+        kind.removeprefix("ndarray") + "x".join(map(str, array.shape)) + "?" * (array.dtype == bool)
+    )
     return [kind, float(flat @ np.cos(1.0 + np.arange(flat.size))), float(np.abs(flat).sum())]
 
 
@@ -451,4 +419,6 @@ def check_task(grade_id: str, function) -> None:
         return print(f"○ {grade_id}: {seen}.")
     with checkpoint(grade_id):
         if verdict == "wrong":
-            raise CheckError(seen, " / ".join(a.replace(". ", " | ", 1) for a in advice).rstrip("."))
+            raise CheckError(
+                seen, " / ".join(a.replace(". ", " | ", 1) for a in advice).rstrip(".")
+            )

@@ -56,6 +56,8 @@ LESSON: dict[str, Any] = {
 ARRAY_KEYS = ("Q", "K", "V", "scores", "weights", "context", "causal_weights")
 SEED_KEYS = (*ARRAY_KEYS, "seed", "interpretation")
 
+OVER_QUERIES = "the mask hides query rows, not key columns | write is_real_key[None, :]"
+
 Values = SimpleNamespace
 Check = Callable[[Values], None]
 
@@ -138,12 +140,12 @@ def is_lesson(name: str, value: Any) -> bool:
     """Does `value` equal what the lesson starts from? Used to see that an input was really changed."""
     start = LESSON[name.removeprefix("my_")]
     if isinstance(start, str):
-        return value == start
+        return isinstance(value, str) and value == start
     try:
-        now = np.asarray(value, dtype=float)
+        same_shape = np.shape(value) == np.shape(start)
+        return same_shape and bool(np.allclose(value, start, rtol=0, atol=1e-4))
     except (TypeError, ValueError):
         return False
-    return bool(np.array_equal(now, np.asarray(start, dtype=float)))
 
 
 def _prediction(values: Mapping, name: str) -> Any:
@@ -341,7 +343,7 @@ def _padding(real: str, weights: str) -> Check:
         causal = _mask(values, "allowed", scores.shape)
         allowed = causal & keys
         over_rows = row_softmax(masked(scores, causal & keys[:, None]))
-        _weights(weights, seen, scores, allowed, padded_queries=over_rows)
+        _weights(weights, seen, scores, allowed, **{OVER_QUERIES: over_rows})
 
     return check
 
@@ -391,7 +393,7 @@ def _new_value(value: str, context: str) -> Check:
         lab.check_true(
             f"{value} differs from V",
             not np.array_equal(changed, V),
-            "same_values",
+            "nothing",
         )
         lab.check_close(context, _array(values, context), weights @ changed)
 
@@ -406,7 +408,7 @@ def _removal(keep: str, weights: str) -> Check:
         lab.check_true(
             f"{keep} removes an item",
             not kept.all(),
-            "keep",
+            "nothing",
         )
         seen = _array(values, weights)
         _weights(weights, seen, scores, kept)
