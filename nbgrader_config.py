@@ -47,5 +47,7 @@ c.Autograde.autograde_preprocessors = [
 ]
 c.Autograde.post_convert_hook = "autograder.nbgrader_steps.after_autograde"
 
+# formgrader shows a submission as the student wrote it: without this its scripts would run there.
+c.HTMLExporter.preprocessors = ["autograder.feedback.inert.InertNotebook"]
 c.GenerateFeedback.exporter_class = "autograder.feedback.exporter.FeedbackExporter"
 c.ExportApp.plugin_class = "autograder.lms.export.CourseExport"

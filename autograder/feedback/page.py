@@ -19,7 +19,9 @@ from autograder.feedback.text import joined, number, plain
 TEMPLATES = Path(__file__).parent / "templates"
 _CODE = re.compile(r"`([^`\n]+)`")
 # The parts of a diagnosis, as the grader writes them; each gets a line of its own.
-_LABEL = re.compile(r"(?:^|(?<=[.\n]))\s*(Core cell|Your change|Likely cause|Try(?: next)?):\s")
+_LABEL = re.compile(
+    r"(?:^|(?<=[.\n]))\s*(Core cell|Your change|Seen|Likely cause|Try(?: next)?):\s"
+)
 
 
 @lru_cache(maxsize=1)
@@ -62,7 +64,9 @@ def diagnosis(text: object) -> Markup:
     """A checkpoint's message, its parts (what was seen, likely cause, what to try) on lines of their own."""
     lines = _LABEL.sub(lambda found: f"\n\n{found.group(1)}: ", plain(text))
     html = str(prose(lines))
-    return Markup(re.sub(r"<p>(Core cell|Your change|Likely cause|Try(?: next)?):", _strong, html))
+    return Markup(
+        re.sub(r"<p>(Core cell|Your change|Seen|Likely cause|Try(?: next)?):", _strong, html)
+    )
 
 
 def _strong(found: re.Match) -> str:

@@ -4,7 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
-import jupyter
+import lab_server
 import nbformat
 import pytest
 
@@ -29,7 +29,7 @@ def desk(tmp_path_factory):
     shutil.copy(ROOT / "release" / LESSON / f"{NOTEBOOK}.ipynb", work / "released.ipynb")
     done = classroom.diligent(Course(ROOT), LESSON)[NOTEBOOK]
     nbformat.write(done, work / "worked-on.ipynb")
-    with jupyter.server(work, home) as address:
+    with lab_server.server(work, home) as address:
         yield address, work
 
 
@@ -39,8 +39,8 @@ def opened(desk, chromium):
     address, work = desk
     page = chromium.new_page(viewport={"width": 1280, "height": 900})
 
-    def open_notebook(name: str) -> jupyter.Lab:
-        return jupyter.Lab(page, address, f"{name}.ipynb", work / f"{name}.ipynb")
+    def open_notebook(name: str) -> lab_server.Lab:
+        return lab_server.Lab(page, address, f"{name}.ipynb", work / f"{name}.ipynb")
 
     yield open_notebook
     page.close()
