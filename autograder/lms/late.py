@@ -102,3 +102,25 @@ class CoursePenalty(LateSubmissionPlugin):
     def late_submission_penalty(self, student_id, score, total_seconds_late):
         policy = Policy(self.percent_per_day, self.grace_minutes, self.most_percent)
         return penalty_of_seconds(score, total_seconds_late, policy) or None
+
+
+def assign(submission, policy: Policy) -> None:
+    """Sets the penalties of one submission's notebooks, as nbgrader's AssignLatePenalties does.
+
+    Args:
+        submission: nbgrader's SubmittedAssignment with its scores saved; the caller commits.
+    """
+    for notebook in submission.notebooks:
+        late = submission.total_seconds_late
+        taken = penalty_of_seconds(float(notebook.score or 0.0), late, policy)
+        notebook.late_submission_penalty = taken or None
+
+
+def configured(config) -> Policy:
+    """The policy that a course's nbgrader configuration sets; one that costs nothing if none is."""
+    chosen = config.get("AssignLatePenalties", {}).get("plugin_class")
+    if chosen is None or not str(chosen).rstrip("'>").endswith("CoursePenalty"):
+        return Policy()
+    values = config.get("CoursePenalty", {})
+    names = ("percent_per_day", "grace_minutes", "most_percent")
+    return Policy(**{name: float(values[name]) for name in names if name in values})

@@ -1,13 +1,18 @@
 """Late work: what it costs, across time zones and changes of the clock."""
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from traitlets.config import Config
 
 from autograder.course import CourseError
 from autograder.lms.late import (
     CoursePenalty,
     Policy,
+    assign,
+    configured,
     days_late,
     moment,
     penalty,
@@ -85,3 +90,21 @@ def test_nbgraders_plugin_costs_nothing_unless_set():
     plugin = CoursePenalty(percent_per_day=10)
     assert plugin.late_submission_penalty("ada", 10, 90000) == 2
     assert plugin.late_submission_penalty("ada", 10, 0) is None
+
+
+def test_the_policy_of_the_configuration():
+    config = Config()
+    config.CoursePenalty.percent_per_day = 10
+    assert configured(config) == Policy()
+    config.AssignLatePenalties.plugin_class = "autograder.lms.late.CoursePenalty"
+    assert configured(config) == Policy(percent_per_day=10)
+
+
+def test_penalties_of_a_submission():
+    notebooks = [SimpleNamespace(score=4.0), SimpleNamespace(score=0.0)]
+    submission = SimpleNamespace(notebooks=notebooks, total_seconds_late=90000)
+    assign(submission, Policy(percent_per_day=10))
+    assert [n.late_submission_penalty for n in notebooks] == [0.8, None]
+    submission.total_seconds_late = 0
+    assign(submission, Policy(percent_per_day=10))
+    assert notebooks[0].late_submission_penalty is None
