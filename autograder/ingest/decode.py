@@ -17,6 +17,7 @@ SIZE_LIMIT = 50 * 1024 * 1024
 OUTPUT_LIMIT = 1024 * 1024
 """Outputs of one cell that are longer than this are left out of what is kept."""
 CELL_LIMIT = 5000
+SOURCE_LIMIT = 1_000_000
 ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
 _BOMS = (
@@ -224,7 +225,8 @@ class _Found:
 
     def __init__(self) -> None:
         self.dropped = self.types = self.sources = self.metadata = self.characters = 0
-        self.missing_ids = self.doubled_ids = self.bad_ids = self.outputs = self.line_ends = 0
+        self.missing_ids = self.doubled_ids = self.bad_ids = self.outputs = 0
+        self.line_ends = self.long_texts = 0
 
     def identify(self, cells: list[dict]) -> None:
         """Gives every cell an id of its own; the first holder of an id keeps it."""
@@ -254,6 +256,7 @@ class _Found:
             (self.missing_ids, "{} without an id {} given one."),
             (self.bad_ids, "{} with an id that is not allowed {} given a new one."),
             (self.doubled_ids, "{} with an id used twice {} given a new one."),
+            (self.long_texts, "{} with very long text (pasted pictures) {} shortened."),
             (self.line_ends, "{} with line ends of Windows {} read as usual."),
             (self.outputs, "{} with very large or damaged outputs {} kept without them."),
         )
@@ -278,6 +281,8 @@ def _cell(value: Any, found: _Found) -> dict | None:
             if isinstance(given, list)
             else ""
         )
+    if len(source) > SOURCE_LIMIT:
+        source = _shortened(source, kind, found)
     text = _clean(source)
     found.line_ends += "\r" in source
     if text != source.replace("\r\n", "\n").replace("\r", "\n"):
@@ -300,6 +305,17 @@ def _cell(value: Any, found: _Found) -> dict | None:
         cell["execution_count"] = _count(value)
         cell["outputs"] = _outputs(value.get("outputs"), found)
     return cell
+
+
+def _shortened(source: str, kind: Any, found: _Found) -> str:
+    """A text cell without the pictures pasted into it; code of that size is not looked at."""
+    if kind == "code":
+        raise Unreadable(
+            f"A code cell has more than {SOURCE_LIMIT // 1_000_000} million characters. Take data out of "
+            "the code, save, and hand it in again."
+        )
+    found.long_texts += 1
+    return re.sub(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=\s]+", "", source)[:SOURCE_LIMIT]
 
 
 def _cell_id(value: dict, found: _Found) -> str:

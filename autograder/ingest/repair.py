@@ -30,6 +30,7 @@ from autograder.ingest.text import bound, normal, parse, statement_names, words
 
 ALIKE = 0.6
 """Two texts are the same cell, edited, from this ratio of difflib on."""
+PAIR_LIMIT = 4000
 SPLIT_PARTS = 6
 MANY = 4
 """More repairs of one kind than this are told in one sentence."""
@@ -323,6 +324,9 @@ def _match_cell_ids(pieces: list[Piece], cells: list[Released], matches: Matches
         piece = free.get(cell.id)
         if piece is None or piece.grade_id is not None:
             continue
+        if piece.kind != cell.kind and not _likeness(piece.text, cell.text):
+            # Another text in a cell of another type is the student's own; both are kept.
+            continue
         # An id alone says nothing of a locked cell whose text is another one now: keep that text.
         if not cell.locked or piece.text == cell.text or _likeness(piece.text, cell.text):
             matches[cell.index] = piece
@@ -370,6 +374,8 @@ def _likeness(one: str, other: str) -> float:
 def _match_alike(pieces: list[Piece], cells: list[Released], matches: Matches) -> None:
     """The pairs that are most alike find each other first; a common place in the order breaks ties."""
     free, open_cells = _free(pieces, matches), _open(cells, matches)
+    # Comparing is slow: a notebook with thousands of own cells must not hold up the class.
+    free = free[: PAIR_LIMIT // max(len(open_cells), 1)]
     number = {id(piece): n for n, piece in enumerate(pieces)}
     pairs = [
         (_likeness(piece.text, cell.text), -abs(number[id(piece)] - cell.index), cell, piece)

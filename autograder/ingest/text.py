@@ -24,6 +24,7 @@ _DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTIL
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
+@lru_cache(maxsize=2048)
 def normal(source: str) -> str:
     """The source without what editors change: line ends, trailing blanks, blank lines around it."""
     text = source.replace("\r\n", "\n").replace("\r", "\n")
@@ -40,7 +41,7 @@ def without_magics(source: str) -> str:
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def parse(source: str) -> ast.Module | None:
     """The syntax tree of a code cell, or None if it isn't Python that can be read."""
     if len(source) > PARSE_LIMIT or _FOREIGN_CELL.match(source):
@@ -51,6 +52,7 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=4096)
 def bound(source: str) -> frozenset[str]:
     """Names that running this cell binds at its top level (definitions, imports, assignments)."""
     tree = parse(source)

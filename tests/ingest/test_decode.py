@@ -222,6 +222,21 @@ def test_what_cannot_be_read_says_why_and_what_to_do(data, word):
     assert str(caught.value).endswith(".")
 
 
+def test_a_picture_pasted_into_a_text_cell_is_left_out():
+    nb = solved()
+    cell(nb, "words").source = "See ![](data:image/png;base64," + "A" * 2_000_000 + ") here."
+    notebook, says = read(bytes_of(nb))
+    assert "See ![]() here." in sources(notebook)
+    assert "shortened" in says[0]
+
+
+def test_a_code_cell_of_megabytes_is_refused():
+    nb = solved()
+    cell(nb, "double").source = "x = '" + "A" * 2_000_000 + "'"
+    with pytest.raises(Unreadable, match="million characters"):
+        decode(bytes_of(nb))
+
+
 def test_too_large():
     with pytest.raises(Unreadable, match="51 MB"):
         decode(b"{" + b" " * (51 * 1024 * 1024))

@@ -237,6 +237,25 @@ def test_a_retyped_answer_is_code_again(kind, fence, lost):
     assert any("had been changed to" in s for s in says)
 
 
+def test_code_written_into_a_text_cell_of_the_lesson_stays_code():
+    nb = solved()
+    at = nb.cells.index(cell(nb, "double-text"))
+    nb.cells[at] = new_code_cell("mine = 4", id="double-text")
+    result, says = fixed(nb)
+    full_marks(result)
+    assert run(result)["mine"] == 4
+    assert says == ["A text cell of the lesson had been deleted and was put back."]
+
+
+def test_thousands_of_own_cells_are_no_trouble():
+    nb = solved()
+    nb.cells = [c for c in nb.cells if c.id in SOLUTIONS]
+    nb.cells += [new_code_cell(f"own_{n} = {n}", id=f"own-{n}") for n in range(3000)]
+    result, _ = fixed(nb)
+    full_marks(result)
+    assert run(result)["own_2999"] == 2999
+
+
 def test_prose_turned_into_code_is_prose_again():
     nb = solved()
     one = cell(nb, "words")
