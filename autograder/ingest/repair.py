@@ -55,6 +55,7 @@ def repair(nb: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, list
     cells = released_cells(released)
     pieces = submitted_pieces(nb)
     _forget_unknown_ids(pieces, cells, says)
+    emptied = _drop_emptied(pieces, cells)
     pieces = _join_split(pieces, cells, says)
     older = _older(nb, released, says)
     pieces = _cut_merged(pieces, cells, says, older)
@@ -62,7 +63,7 @@ def repair(nb: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, list
     _restore_types(matches, cells, says)
     pieces = _restore_locked(pieces, matches, cells, [] if older else says)
     _tell_settings(matches, cells, says)
-    order = _arrange(pieces, matches, cells, says)
+    order = _arrange(pieces, matches, cells, emptied, says)
     return _build(order, released, says), says
 
 
@@ -84,6 +85,17 @@ def _forget_unknown_ids(pieces: list[Piece], cells: list[Released], says: list[s
             piece.grade_id = None
         if "skip-execution" in piece.tags:
             says.append("A cell carried the tag `skip-execution`; the tag was removed.")
+
+
+def _drop_emptied(pieces: list[Piece], cells: list[Released]) -> set[int]:
+    """Takes out released cells that were emptied, which are then put back like deleted ones."""
+    emptied: set[int] = set()
+    for piece in list(pieces):
+        cell = _claims(piece, cells) if not piece.text else None
+        if cell is not None and cell.text:
+            pieces.remove(piece)
+            emptied.add(cell.index)
+    return emptied
 
 
 def _claims(piece: Piece, cells: list[Released]) -> Released | None:
@@ -572,7 +584,11 @@ def _longest_rising(numbers: list[int]) -> set[int]:
 
 
 def _arrange(
-    pieces: list[Piece], matches: Matches, cells: list[Released], says: list[str]
+    pieces: list[Piece],
+    matches: Matches,
+    cells: list[Released],
+    emptied: set[int],
+    says: list[str],
 ) -> list[tuple[Released | None, Piece]]:
     """All cells in the order to run them: the student's, with released ones where the release has them."""
     which = {id(piece): cells[index] for index, piece in matches.items()}
@@ -600,7 +616,7 @@ def _arrange(
         "{} had been moved; it was put back in its place.",
         "{} cells had been moved; they were put back in their places.",
     )
-    _bring_back(order, waiting, matches, cells, says)
+    _bring_back(order, waiting, matches, cells, emptied, says)
     return order
 
 
@@ -625,6 +641,7 @@ def _bring_back(
     waiting: Matches,
     matches: Matches,
     cells: list[Released],
+    emptied: set[int],
     says: list[str],
 ) -> None:
     texts: list[Released] = []
@@ -634,7 +651,7 @@ def _bring_back(
             continue
         piece = waiting.get(cell.index)
         if piece is None:
-            piece, said = _replacement(cell, order)
+            piece, said = _replacement(cell, order, cell.index in emptied)
             if cell.kind != "code" and cell.grade_id is None:
                 texts.append(cell)
             else:
@@ -664,9 +681,10 @@ def _place(cell: Released, order: list[tuple[Released | None, Piece]]) -> int:
 
 
 def _replacement(
-    cell: Released, order: Iterable[tuple[Released | None, Piece]]
+    cell: Released, order: Iterable[tuple[Released | None, Piece]], emptied: bool
 ) -> tuple[Piece, str]:
     """A deleted cell's text: the release's, unless that would overwrite what the student defines."""
+    gone = "emptied" if emptied else "deleted"
     if not cell.locked and cell.kind == "code" and cell.names:
         own: set[str] = set()
         for other, piece in order:
@@ -674,13 +692,13 @@ def _replacement(
                 own |= bound(piece.source) - (other.names if other is not None else frozenset())
         if cell.names <= own:
             names = ", ".join(f"`{name}`" for name in sorted(cell.names)[:MANY])
-            comment = f"# This cell had been deleted; {names} is defined in another cell."
+            comment = f"# This cell had been {gone}; {names} is defined in another cell."
             said = (
-                f"{cell.said()} had been deleted; its place is marked, and the definition of {names} "
+                f"{cell.said()} had been {gone}; its place is marked, and the definition of {names} "
                 "in another of your cells counts."
             )
             return Piece("code", comment), said
-    return Piece(cell.kind, cell.source), f"{cell.said()} had been deleted; it was put back."
+    return Piece(cell.kind, cell.source), f"{cell.said()} had been {gone}; it was put back."
 
 
 # --- the repaired notebook -----------------------------------------------------------------------

@@ -793,7 +793,7 @@ def note_written_into_a_checkpoint(t):
     return edited(t, change)
 
 
-@accident("edited")
+@accident("emptied")
 def setup_emptied(t):
     return edited(t, lambda nb: cell(nb, "setup").update(source=""))
 

@@ -72,6 +72,16 @@ def test_any_released_cell_may_be_deleted(cell_id):
         full_marks(result)
 
 
+@pytest.mark.parametrize("cell_id", ["setup", "core", "double-value", "double-text"])
+def test_any_released_cell_may_be_emptied(cell_id):
+    nb = solved()
+    cell(nb, cell_id).source = " \n"
+    result, says = fixed(nb)
+    full_marks(result)
+    assert cell(result, cell_id).source == cell(released(), cell_id).source
+    assert len(says) == 1
+
+
 def test_all_metadata_and_ids_lost():
     nb = solved()
     for number, one in enumerate(nb.cells):
