@@ -24,6 +24,8 @@ from autograder.tasks.model import Candidate, CandidateTask, Case, FunctionTask,
 from autograder.tasks.play import play, rebound
 
 MAX_VARIANTS = 60
+MAX_INNER = 1
+_NO_CODE = (lambda: None).__code__
 CARRIED = (
     "Right, given what your {callees} returns: with that mistake in place this is what the "
     "contract "
@@ -195,6 +197,8 @@ def variants(task: FunctionTask, earlier: Mapping[str, Sequence[str]]) -> list[A
     for callee in task.callees:
         names = earlier.get(callee.name, ())
         wrong = [m.implementation for m in callee.misconceptions if m.name in names]
+        # A callee that is right may itself call something that was diagnosed.
+        wrong += variants(callee, earlier)[:MAX_INNER]
         choices.append([(callee.name, None), *[(callee.name, w) for w in wrong]])
     found: list[Any] = []
     for combination in product(*choices):
@@ -205,7 +209,7 @@ def variants(task: FunctionTask, earlier: Mapping[str, Sequence[str]]) -> list[A
             found.extend(task.given(names))
         else:
             for function in (task.reference, *[a.implementation for a in task.alternatives]):
-                used = set(function.__code__.co_names) & set(names)
+                used = set(getattr(function, "__code__", _NO_CODE).co_names) & set(names)
                 if used == set(names):
                     found.append(rebound(function, names))
     return found[:MAX_VARIANTS]
@@ -234,7 +238,15 @@ def _carried(
             )
             if local and all(local) and not mutated:
                 found.add(grade_id)
+        if found == checked.failed:
+            break
     return found
+
+
+def _below(task: FunctionTask) -> list[str]:
+    """Names of everything that the task calls, however deep."""
+    found = [name for callee in task.callees for name in (callee.name, *_below(callee))]
+    return list(dict.fromkeys(found))
 
 
 def _constant(cases: Sequence[Case], want: Sequence[Outcome], got: Sequence[Outcome]) -> bool:
@@ -346,7 +358,8 @@ def _judge_one(
         elif unwritten:
             verdicts[grade_id] = Verdict(0.0, points, "not-attempted", "Not written yet.")
         elif grade_id in carried:
-            callees = " and ".join(f"`{c.name}`" for c in task.callees if earlier.get(c.name))
+            known = [name for name in _below(task) if earlier.get(name)]
+            callees = " and ".join(f"`{name}`" for name in known)
             verdicts[grade_id] = Verdict(points, points, "carried", CARRIED.format(callees=callees))
         else:
             fault = _fault(grade_id, task, cases, checked)

@@ -319,17 +319,18 @@ def unguarded(candidate):
 
 
 @book.wrong(
-    "prints-instead",
+    "returns-nothing",
     fails="formula masks contract",
-    message="The verdict is printed, and None comes back. Return the bool.",
+    message="The verdict is computed, and None comes back. End with `return`, and return the bool.",
 )
-def printing(candidate):
+def verdict_dropped(candidate):
     rng = np.random.default_rng(0)
     q, k, v = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
     try:
-        print(np.allclose(candidate(q, k, v)[0], attention(q, k, v)[0]))
+        verdict = bool(np.allclose(candidate(q, k, v)[0], attention(q, k, v)[0]))
     except Exception:
-        print(False)
+        verdict = False
+    bool(verdict)
 
 
 @book.right("formula-written-out")

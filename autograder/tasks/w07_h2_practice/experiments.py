@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from autograder.tasks.compare import close
-from autograder.tasks.model import Checkpoint, ManualTask, ValueTask, Verdict
+from autograder.execute.wire import Outcome
+from autograder.tasks.compare import close, equal
+from autograder.tasks.model import Case, Checkpoint, ManualTask, ValueTask, Verdict
+from autograder.tasks.play import play
+from autograder.tasks.w07_h2_practice import entropy
 
 TEMPERATURES = (0.5, 1.0, 2.0)
 
@@ -23,6 +26,10 @@ class Wrong(Exception):
     def __init__(self, message: str, name: str = ""):
         super().__init__(message)
         self.name = name
+
+
+class Carried(Exception):
+    """The recorded values are right, given an earlier mistake."""
 
 
 def _task(
@@ -44,6 +51,8 @@ def _task(
             return Verdict(0.0, points, "wrong", f"Not recorded: {names}.")
         try:
             examine(values)
+        except Carried as given:
+            return Verdict(points, points, "carried", str(given))
         except Wrong as problem:
             names = (problem.name,) if problem.name else ()
             return Verdict(0.0, points, "wrong", str(problem), names)
@@ -126,40 +135,68 @@ def _large(values: Mapping[str, Any]) -> None:
         raise Wrong("`big_context` is not big_weights @ big_V.")
 
 
+def _mean_entropies(q: np.ndarray, k: np.ndarray, function: Callable) -> np.ndarray:
+    rows = [np.mean(function(_weights(q, k, heat))) for heat in TEMPERATURES]
+    return np.array(rows, dtype=float)
+
+
 def _temperatures(values: Mapping[str, Any]) -> None:
     q, k = _array(values, "Q_lab", 2), _array(values, "K_lab", 2)
     got = _array(values, "entropies", 1)
-    want = []
-    for temperature in TEMPERATURES:
-        weights = _weights(q, k, temperature)
-        safe = np.where(weights > 0, weights, 1.0)
-        want.append(-(weights * np.log(safe)).sum(axis=-1).mean())
-    mean = np.array(want)
     if got.shape != (3,):
         raise Wrong(
             f"`entropies` has shape {got.shape}: one mean entropy for each of 0.5, 1 and 2."
         )
+    mean = _mean_entropies(q, k, entropy.entropy)
+    if not _agrees(got, mean):
+        _carry(values, q, k, got)
+        _not_these(got, mean, len(q))
+    if _sharpest(values) != TEMPERATURES[int(np.argmin(mean))]:
+        raise Wrong("`sharpest` is not the temperature with the lowest entropy.")
+
+
+def _carry(values: Mapping[str, Any], q: np.ndarray, k: np.ndarray, got: np.ndarray) -> None:
+    """Raise Carried if the numbers are those of the student's own `entropy`.
+
+    What that function returns stands in `own_entropy`, written by a locked cell; it is believed only if
+    it is what a known misconception gives. Nobody gains by forging it.
+    """
+    own = values.get("own_entropy")
+    sample = Case((_weights(q, k),), "", atol=1e-5)
+    for wrong in entropy.TASK.misconceptions:
+        theirs = play(wrong.implementation, sample.args)
+        if theirs.raised is None and equal(sample, theirs, Outcome(value=own)):
+            mean = _mean_entropies(q, k, wrong.implementation)
+            if _agrees(got, mean) and _sharpest(values) == TEMPERATURES[int(np.argmin(mean))]:
+                raise Carried(
+                    "Right, given what your `entropy` returns: the point is yours. Repair `entropy` and "
+                    "run this again."
+                )
+
+
+def _not_these(got: np.ndarray, mean: np.ndarray, queries: int) -> None:
     if _agrees(got, mean[::-1]):
         raise Wrong(
-            "The three numbers come in the other order, or the scores were multiplied by the temperature. "
-            "Low temperature means sharp weights and low entropy.",
+            "The three numbers come in the other order, or the scores were multiplied by the "
+            "temperature. Low temperature means sharp weights and low entropy.",
             "temperature-multiplied",
         )
     if _agrees(got * np.log(2), mean):
         raise Wrong("These are bits; take np.log, not np.log2.", "bits-not-nats")
-    if _agrees(got, mean * len(q)):
+    if _agrees(got, mean * queries):
         raise Wrong("These are sums over the queries; take the mean.", "sum-for-mean")
-    if not _agrees(got, mean):
-        raise Wrong(
-            "`entropies` are not the mean entropies at temperatures 0.5, 1 and 2, in this order."
-        )
+    raise Wrong(
+        "`entropies` are not the mean entropies at temperatures 0.5, 1 and 2, in this order."
+    )
+
+
+def _sharpest(values: Mapping[str, Any]) -> float:
     sharpest = values.get("sharpest")
     if isinstance(sharpest, np.ndarray) and sharpest.size == 1:
         sharpest = sharpest.reshape(-1)[0]
     if isinstance(sharpest, bool) or not isinstance(sharpest, (int, float, np.number)):
         raise Wrong("`sharpest` is not a number: record the temperature itself.")
-    if float(sharpest) != TEMPERATURES[int(np.argmin(mean))]:
-        raise Wrong("`sharpest` is not the temperature with the lowest entropy.")
+    return float(sharpest)
 
 
 def _system(
@@ -222,7 +259,7 @@ TEMPERATURE = _task(
     "record-temperatures",
     "mean entropies at temperatures 0.5, 1 and 2, and the sharpest",
     1,
-    ("Q_lab", "K_lab"),
+    ("Q_lab", "K_lab", "own_entropy"),
     ("entropies", "sharpest"),
     _temperatures,
 )
