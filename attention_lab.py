@@ -106,8 +106,8 @@ def check_array(name: str, value, shape=None, finite: bool = True) -> None:
         seen = f"`{name}` has shape {value.shape}, not {wanted}".replace("None", "any")
         raise CheckError(seen, "transposed" if value.shape[::-1] == wanted else known)
     if finite and not np.isfinite(value).all():
-        seen = f"`{name}` has NaN or infinity, first at {_first(~np.isfinite(value))}"
-        raise CheckError(seen, "not_finite")
+        at = _first(~np.isfinite(value))
+        raise CheckError(f"`{name}` has NaN or infinity, first at {at}", "not_finite")
 
 
 def check_close(name: str, seen, expected, rtol=1e-5, atol=1e-6, **mistakes) -> None:
@@ -154,10 +154,7 @@ def unchanged(**inputs) -> bool:
 
 
 class Evidence:
-    """Values, predictions and assertions, as strict JSON. The file at `path` is written, never read.
-
-    `required` maps a key ("Q", "assertions.causal_mask") to the section that makes it.
-    """
+    """Values, predictions, assertions as strict JSON. `required`: key -> section that makes it."""
 
     def __init__(self, path, required=None):
         self.path, self.required = Path(path), dict(required or {})
@@ -234,11 +231,8 @@ def _picture(title: str, told: list[str], size, **labels):
     """Draw on the axes; `told`, made from the data, is printed and put into the picture's metadata."""
     from matplotlib.figure import Figure
 
-    figure, stream, words = (
-        Figure(size, layout="constrained"),
-        BytesIO(),
-        f"{title}: {', '.join(told)}.",
-    )
+    words, stream = f"{title}: {'; '.join(told)}.", BytesIO()
+    figure = Figure(size, layout="constrained")
     axes = figure.subplots()
     axes.set(title=title, **labels)
     yield axes
@@ -258,8 +252,10 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
     weights = np.atleast_2d(np.asarray(weights, dtype=float))
     (n_q, n_k), small = weights.shape, weights.size <= 64
     queries, keys = _names(queries, n_q, "q"), _names(keys, n_k, "k")
-    order = [range(n_k) if n_k <= 4 else [int(np.argmax(row))] for row in weights[:12]]
-    told = [f"{queries[i]} {keys[j]} {weights[i, j]:.2f}" for i, js in enumerate(order) for j in js]
+    told = []
+    for query, row in zip(queries, weights[:12], strict=False):
+        best = range(n_k) if n_k <= 4 else [int(np.argmax(row))]
+        told.append(f"{query} to {', '.join(f'{keys[j]} {row[j]:.2f}' for j in best)}")
     size = (2.6 + 0.85 * n_k, 1.4 + 0.55 * n_q) if small else (6.4, 4.8)
     with _picture(title, told, size, xlabel="key (source)", ylabel="query (destination)") as axes:
         image = axes.imshow(weights, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
@@ -275,7 +271,7 @@ def arrows(K, Q, keys=None, queries=None, title="Keys are points, queries are ar
     """First two coordinates: keys as labelled points, queries as arrows from the origin."""
     points = np.vstack([np.asarray(K, dtype=float)[:, :2], np.asarray(Q, dtype=float)[:, :2]])
     names = _names(keys, len(K), "k") + _names(queries, len(Q), "q")
-    told = [f"{name} at {x:g}; {y:g}" for name, (x, y) in zip(names, points, strict=True)]
+    told = [f"{name} at ({x:g}, {y:g})" for name, (x, y) in zip(names, points, strict=True)]
     limits = (min(0, points.min()) - 0.3, max(0, points.max()) + 0.6)
     labels = {"xlabel": "key dimension 1", "ylabel": "key dimension 2", "aspect": "equal"}
     with _picture(title, told, (4.8, 4.0), xlim=limits, ylim=limits, **labels) as axes:
@@ -299,8 +295,7 @@ def bars(weights, keys=None, title="Attention weights") -> None:
 
 
 # Your own functions, compared with tables of what the reference and known mistakes give: no code.
-_TABLES: dict = {}
-_NAMED: dict[str, list] = {}  # function -> the mistakes that were found in it
+_TABLES, _NAMED = {}, {}  # the tables; function -> the mistakes that were found in it
 
 
 def load_tables(tables: dict) -> None:
@@ -310,19 +305,13 @@ def load_tables(tables: dict) -> None:
 
 def fingerprint(value) -> list:
     """[kind and shape, checksum, size of the numbers]: nearly equal results, nearly equal prints."""
-    kind = type(value).__name__
-    if isinstance(value, (list, tuple)) and value:
-        parts = [fingerprint(part) for part in value]
-        total = sum(part[1] / (i + 1) for i, part in enumerate(parts))
-        return [f"{kind}({parts[0][0]},{parts[-1][0]})", total, sum(part[2] for part in parts)]
-    array = np.array(value.detach() if hasattr(value, "detach") else value)
-    if isinstance(value, Exception) or array.dtype.kind not in "biuf":
+    kind, parts = type(value).__name__, value if isinstance(value, (list, tuple)) else [value]
+    parts = [np.array(p.detach() if hasattr(p, "detach") else p) for p in parts]
+    if isinstance(value, Exception) or not parts or any(p.dtype.kind not in "biuf" for p in parts):
         return [kind, 0.0, 0.0]
-    # NaN and infinity become numbers of their own, so that results with them can be compared.
-    flat = np.nan_to_num(array.astype(float).ravel(), nan=37.0, posinf=41.0, neginf=-43.0)
-    kind = (
-        kind.removeprefix("ndarray") + "x".join(map(str, array.shape)) + "?" * (array.dtype == bool)
-    )
+    kind += ",".join(f"{p.shape}{'?' * (p.dtype.kind == 'b')}".replace(" ", "") for p in parts)
+    flat = np.concatenate([p.astype(float).ravel() for p in parts])
+    flat = np.nan_to_num(flat, nan=37.0, posinf=41.0, neginf=-43.0)  # so that these compare, too
     return [kind, float(flat @ np.cos(1.0 + np.arange(flat.size))), float(np.abs(flat).sum())]
 
 
@@ -352,21 +341,19 @@ def _differs(task: dict, case: dict, value):
     if isinstance(want, str):
         return None if want == "returns" else ("", f"no ValueError came up ({at})")
     if isinstance(want, bool):
-        same = kind.startswith("bool") and value == want
-        return None if same else (kind, f"the answer was {value} ({at})")
+        return None if "bool" in kind and value == want else (kind, f"it said {value} ({at})")
     got = [value] if len(want) == 1 else value
     if not isinstance(got, (list, tuple)) or len(got) != len(want):
         return f"{kind}, one", f"a {kind} came back, not {len(want)} arrays"
     for label, axes, a, b in zip(task["results"], task["axes"], _read(want), got, strict=True):
         if type(b) is not np.ndarray or b.shape != a.shape:
-            fault = "turned" if np.shape(b) == a.shape[::-1] else ""
-            fault = fault if type(b) is np.ndarray else type(b).__name__
-            return fault, f"the {label} is a {fingerprint(b)[0]}, not ndarray{list(a.shape)} ({at})"
+            known = type(b).__name__.replace("ndarray", "turned" * (np.shape(b) == a.shape[::-1]))
+            return known, f"the {label} is a {type(b).__name__} {np.shape(b)}, not {a.shape} ({at})"
         near = np.isclose(b, a, case["rtol"], case["atol"])
         near &= (b == 0) | (a != 0) | (label not in case["zero"])
         if not near.all():
-            place = [f"{axis} {i}" for axis, i in zip(axes, _first(~near), strict=False)]
-            return "", f"the {label} first differs at {', '.join(place)} ({at})"
+            place = " ".join(f"{axis} {i}" for axis, i in zip(axes, _first(~near), strict=False))
+            return "", f"the {label} first differs at {place} ({at})"
         if b.dtype.kind != ("b" if a.dtype.kind == "b" else "f"):
             return "dtype", f"the {label} has dtype {b.dtype}"
 
@@ -382,33 +369,30 @@ def diagnose(grade_id: str, function) -> tuple:
     mine = [b for b, h in zip(bad, here, strict=True) if b and h]
     if task["mutation"] in ("", grade_id) and any((here | bool(task["mutation"])) & moved):
         mine = mine or [("changed", "an argument was changed by the call")]
-    if not mine or all(isinstance(value, NotImplementedError) for value in values):
-        return ("not-attempted", [], "not written yet", []) if mine else ("right", [], "", [])
-    free = [c["want"] == "returns" and not b for c, b in zip(cases, bad, strict=True)]
-    prints = [["", 0, 0] if f else fingerprint(v) for v, f in zip(values, free, strict=True)]
+    if not mine or isinstance(values[0], NotImplementedError):
+        return "not-attempted" if mine else "right", [], "not written yet", []
+    prints = [fingerprint(value) for value in values]
     spared = np.array([e and not b for e, b in zip(errors, bad, strict=True)])
 
     def same(theirs) -> np.ndarray:  # an outcome of None is that of the reference
-        rows = [(c, p, t or c["print"]) for c, p, t in zip(cases, prints, theirs, strict=True)]
+        rows = [(c, p, t or c["print"] or p) for c, p, t in zip(cases, prints, theirs, strict=True)]
         room = [c["atol"] + 0.2 * c["rtol"] * max(p[2], t[2]) for c, p, t in rows]
         near = [abs(p[1] - t[1]) <= r for (_, p, t), r in zip(rows, room, strict=True)]
-        return np.array([p[0] == t[0] and n for (_, p, t), n in zip(rows, near, strict=True)])
+        return np.array(near) & [p[0] == t[0] for _, p, t in rows]
 
     for callees, theirs in task["carried"]:
         known = all(name in _NAMED.get(callee, ()) for callee, name in callees.items())
         if known and (same(theirs) | spared)[here].all():
             return "carried", [], f"right, given what your {' and '.join(callees)} returns", []
-    wrong = {n: w for n, w in task["wrong"].items() if grade_id in w["fails"]}
-    found = {n: same(w["outcomes"]) for n, w in wrong.items() if any(moved) or not w["moves"]}
+    wrong = {n: w for n, w in task["wrong"].items() if any(moved) or not w["moves"]}
+    found = {n: same(w["outcomes"]) for n, w in wrong.items() if grade_id in w["fails"]}
     found = {n: s.sum() for n, s in found.items() if (s | spared)[here].all()}
-    names = [n for n, count in found.items() if count == max(found.values())]
-    advice = [task["wrong"][name]["message"] for name in names]
-    fault = mine[0][0] if len({kind for kind, _ in mine}) == 1 else ""
-    for name, text in [_TABLES["faults"][fault]] if fault in _TABLES["faults"] else []:
-        names, advice = [*names, name], [*advice, text]
-    seen = f"on all {here.sum()} inputs this equals {' and '.join(found and names)}"
-    _NAMED[task["name"]] = [*_NAMED.get(task["name"], []), *names]
-    return "wrong", list(dict.fromkeys(names)), seen if found else mine[0][1], advice
+    told = {n: wrong[n]["message"] for n, count in found.items() if count == max(found.values())}
+    seen = f"on all {here.sum()} inputs this equals {' and '.join(told)}" if told else mine[0][1]
+    if len({kind for kind, _ in mine}) == 1:  # one fault that has a name in every task
+        told = dict([_TABLES["faults"][k] for k, _ in mine if k in _TABLES["faults"]]) | told
+    _NAMED[task["name"]] = [*_NAMED.get(task["name"], []), *told]
+    return "wrong", list(told), seen, list(told.values())
 
 
 def check_task(grade_id: str, function) -> None:
@@ -419,6 +403,4 @@ def check_task(grade_id: str, function) -> None:
         return print(f"○ {grade_id}: {seen}.")
     with checkpoint(grade_id):
         if verdict == "wrong":
-            raise CheckError(
-                seen, " / ".join(a.replace(". ", " | ", 1) for a in advice).rstrip(".")
-            )
+            raise CheckError(seen, " / ".join(advice).replace(". ", " | ", 1).rstrip("."))
