@@ -46,6 +46,11 @@ class Block:
     width: int = 0
     height: int = 0
 
+    @property
+    def long_lines(self) -> bool:
+        """Prose rather than numbers: its lines are broken on the page."""
+        return any(len(line) > 100 for line in self.text.split("\n"))
+
 
 @dataclass
 class Room:

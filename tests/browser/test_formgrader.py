@@ -221,6 +221,7 @@ def open_assignment_list(page, address: str) -> None:
 def picture(page, name: str, folder: Path) -> None:
     from test_pages_in_chromium import keep
 
+    page.locator(".modal-backdrop").first.wait_for(state="detached")
     path = folder / f"{name}.png"
     page.screenshot(path=path)
     keep(path)
