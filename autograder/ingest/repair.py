@@ -185,6 +185,8 @@ def _cut_merged(
                 f"{own.said()} had other text in it, which now stands in a cell of its own."
             )
         _name_fragments(fragments, piece, own)
+        if own is not None and len(fragments) > 1:
+            _code_beside(fragments, own, absent)
         for fragment in fragments:
             parts = _cut_code_from_prose(fragment, absent)
             if len(parts) > 1:
@@ -194,13 +196,24 @@ def _cut_merged(
 
 
 def _holds_answer(piece: Piece, own: Released, absent: list[Released]) -> bool:
-    """Does the cell seem to hold, besides its own text, the answer to a cell that is not there?"""
+    """Does the cell seem to hold, besides its own text, that of an open cell that is not there?"""
     for cell in absent:
-        if cell.answer and not cell.names and cell.kind == piece.kind:
-            return abs(cell.index - own.index) == 1
+        if not cell.locked and abs(cell.index - own.index) == 1:
+            return True
         if cell.answer and cell.names and cell.names <= bound(piece.source):
             return True
     return False
+
+
+def _code_beside(fragments: list[Piece], own: Released, absent: list[Released]) -> None:
+    """What was cut off a text cell is code, if it can be and the code cell beside it is not there."""
+    beside = any(
+        cell.kind == "code" and not cell.locked and abs(cell.index - own.index) == 1
+        for cell in absent
+    )
+    for fragment in fragments:
+        if beside and not fragment.id and fragment.kind != "code" and parse(fragment.source):
+            fragment.kind = "code"
 
 
 def _cut_code_from_prose(piece: Piece, absent: list[Released]) -> list[Piece]:
@@ -327,7 +340,9 @@ def _choose(group: list[Piece], cell: Released) -> Piece:
         return next((piece for piece in group if piece.text == cell.text), group[0])
     changed = [piece for piece in group if piece.text not in ("", cell.text)]
     defining = [p for p in changed if cell.names and cell.names <= bound(p.source)]
-    return (defining or changed or group)[-1]
+    last = (defining or changed or group)[-1]
+    # Of equal copies the first one is where the cell was.
+    return next(piece for piece in group if piece.text == last.text)
 
 
 def _match_cell_ids(pieces: list[Piece], cells: list[Released], matches: Matches) -> None:
@@ -626,7 +641,7 @@ def _needs_place(
     """Was an unlocked cell moved below cells of the student's own whose names it uses?"""
     if cell.locked or piece.kind != "code":
         return False
-    mentioned = words(piece.source)
+    mentioned = words(piece.source) - bound(piece.source)
     for other in reversed(earlier):
         known = which.get(id(other))
         if known is not None and known.index < cell.index:

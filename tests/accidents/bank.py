@@ -621,6 +621,14 @@ def answer_merged_into_the_cell_before(t):
 
 
 @accident("merged|other text in it")
+def answer_merged_into_the_text_above(t):
+    def change(nb):
+        merge(nb, nb.cells[place(nb, t.answer) - 1].id, t.answer)
+
+    return edited(t, change)
+
+
+@accident("merged|other text in it")
 def text_merged_into_the_setup(t):
     return edited(t, lambda nb: merge(nb, "setup", t.text))
 

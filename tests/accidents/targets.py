@@ -64,7 +64,11 @@ def _roles(nb) -> dict[str, str]:
     """The second answer cell, so that a locked cell of the first one stands before it."""
     part = {c.id: c.metadata.get("nbgrader", {}) for c in nb.cells}
     ids = [c.id for c in nb.cells]
-    answers = [c.id for c in nb.cells if c.cell_type == "code" and part[c.id].get("solution")]
+    answers = [
+        c.id
+        for c in nb.cells
+        if c.cell_type == "code" and part[c.id].get("solution") and "def " in c.source
+    ]
     checks = [i for i in ids if part[i].get("grade") and part[i].get("locked")]
     answer = answers[1]
     at = ids.index(answer)

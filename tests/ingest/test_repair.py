@@ -119,6 +119,26 @@ def test_a_copy_used_as_scratch_is_not_taken_for_the_answer():
     full_marks(result)
 
 
+def test_of_equal_copies_the_first_one_is_in_its_place():
+    nb = solved()
+    nb.cells += deepcopy(nb.cells)
+    result, says = fixed(nb)
+    full_marks(result)
+    assert not any("moved" in s for s in says)
+
+
+def test_an_answer_without_a_name_merged_into_the_text_above_it():
+    release = released()
+    cell(release, "double").source = "raise NotImplementedError  # make some numbers"
+    nb = deepcopy(release)
+    nb.cells.remove(cell(nb, "double"))
+    cell(nb, "double-text").source += "\n\nmine = [n * n for n in range(3)]"
+    result, _ = repair(nb, release)
+    assert run(result)["mine"] == [0, 1, 4]
+    assert cell(result, "double").source == "mine = [n * n for n in range(3)]"
+    assert cell(result, "double-text").source == cell(release, "double-text").source
+
+
 def test_a_copied_checkpoint_is_there_once():
     nb = solved()
     nb.cells.insert(7, deepcopy(cell(nb, "double-value")))
