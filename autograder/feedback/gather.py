@@ -107,6 +107,12 @@ class Standing:
     comments: Mapping[str, str]
     penalty: float
     parts: tuple[Part, ...]
+    overall: str = "graded"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the assignment as a whole has a score: not while a notebook cannot be graded."""
+        return self.overall not in ("ungradable", "missing")
 
     @property
     def score(self) -> float:
@@ -354,6 +360,7 @@ def standing(
         comments=own.comments,
         penalty=own.penalty,
         parts=tuple(parts),
+        overall=str(entry.get("status") or "graded"),
     )
 
 

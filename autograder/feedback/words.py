@@ -88,6 +88,12 @@ def next_steps(standing: Standing) -> list[str]:
         steps.append(f"Still to write: {joined('“' + c.title + '”' for c in blank)}.")
     if any(c.waiting for c in standing.checkpoints):
         steps.append("An answer in words waits for a person to mark it, so the score is not final.")
+    for part in standing.parts:
+        if part.status == "ungradable":
+            why = f": {part.problem}" if part.problem else "."
+            steps.append(
+                f"`{part.name}.ipynb` could not be graded, so the assignment has no score yet{why}"
+            )
     missing = [part.name for part in standing.parts if part.status == "missing"]
     if missing:
         steps.append(f"Not handed in: {joined(f'`{name}.ipynb`' for name in missing)}.")

@@ -146,6 +146,19 @@ def test_an_incomplete_hand_in_names_what_is_missing_and_links_the_pages():
     assert [a["href"] for a in page.select(".parts a")] == ["2-masks.html"]
 
 
+def test_an_ungradable_notebook_is_named_on_the_pages_of_the_others():
+    notebook = graded.lesson()
+    entry = graded.entry("ungradable", notebook)
+    entry["notebooks"] = {
+        graded.NOTEBOOK: {"status": "graded", "problem": None},
+        "2-masks": {"status": "ungradable", "problem": "The file is cut off."},
+    }
+    page = page_of(notebook, entry)
+    assert "2-masks.ipynb could not be graded" in words(page.select_one(".next"))
+    assert "The file is cut off." in words(page.select_one(".next"))
+    assert "Together no score yet" in words(page.select_one(".parts"))
+
+
 def test_no_script_no_event_and_a_strict_policy():
     hostile = [
         new_markdown_cell("<script>alert(1)</script> [x](javascript:alert(1))"),
