@@ -124,9 +124,9 @@ class Connection:
 class Child:
     """One notebook: a shell, the objects that were kept under a key, and the requests."""
 
-    def __init__(self, connection: Connection, shell, sink: Sink) -> None:
+    def __init__(self, connection, shell, sink: Sink, kept: dict | None = None) -> None:
         self.connection, self.shell, self.sink = connection, shell, sink
-        self.kept: dict = {}
+        self.kept: dict = {} if kept is None else kept
         self.pid = _getpid()
         self.operations = {
             "file": self.file,
@@ -296,27 +296,80 @@ def prepare():
     return shell
 
 
-def start(sock: socket.socket, shell, limits: dict, home: str, confine=None) -> None:
+class Recorder:
+    """Stands in for a connection while a released cell runs for everybody: keeps what it would send."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict] = []
+        self.request = 0
+
+    def send(self, message: dict) -> None:
+        self.messages.append(message)
+
+    def allow_interrupt(self) -> None:
+        """The grader waits for this process; it is stopped from outside if it takes too long."""
+
+    forbid_interrupt = allow_interrupt
+
+
+class Released:
+    """The state after some cells of a release, from which students' processes are forked.
+
+    No student's code ever runs in it: its requests come from the release, byte for byte.
+    """
+
+    def __init__(self, shell) -> None:
+        self.shell, self.kept = shell, {}
+        self.generators: dict = {}
+        self.child: Child | None = None
+
+    def settle(self, limits: dict, home: str) -> None:
+        """In a new fork: outputs of its own, and the environment of a notebook."""
+        if self.child is None:
+            _reseed()
+            self.generators = _generators()
+            _environment(home)
+            _tolerate_backends()
+        os.chdir(home)
+        self.recorder = Recorder()
+        sink = Sink(self.recorder.send, limits, _getpid())
+        sink.files = _redirect()
+        connect(self.shell, sink)
+        self.child = Child(self.recorder, self.shell, sink, self.kept)
+
+    def do(self, request: dict) -> list[dict]:
+        """Execute, bind or read values; returns the messages that a student's process would send."""
+        self.recorder.messages = []
+        self.child.operations[request["op"]](request)
+        return self.recorder.messages
+
+
+def start(sock: socket.socket, shell, limits: dict, home: str, confine=None, released=None) -> None:
     """Become the process of one notebook; never returns.
 
     Args:
         sock: the grader's end is the other one.
         home: the private working folder.
         confine: called last before the first request; takes away what the process may not do.
+        released: the `Released` state that this process was forked from, or None.
     """
     try:
-        _reseed()
-        _environment(home)
+        if released is None:
+            _reseed()
+            _environment(home)
+            _tolerate_backends()
+        else:
+            _reseed(untouched=released.generators)
+            os.chdir(home)
         connection = Connection(sock)
         sink = Sink(connection.send, limits, _getpid())
         sink.files = _redirect()
         connect(shell, sink)
-        _tolerate_backends()
         connection.forbid_interrupt()
         _limits.apply_rlimits(limits)
         if confine is not None:
             confine(limits)
-        Child(connection, shell, sink).run()
+        Child(connection, shell, sink, released.kept if released else None).run()
     finally:
         _exit(1)
 
@@ -360,14 +413,37 @@ def _anonymous_file(name: str) -> int:
     return fd
 
 
-def _reseed() -> None:
-    """Unseeded generators would be the same in every child."""
+def _reseed(untouched: dict | None = None) -> None:
+    """Unseeded generators would be the same in every child.
+
+    Args:
+        untouched: states that generators had before the release's cells ran; those that these cells seeded
+            or used are left as they are.
+    """
     entropy = int.from_bytes(os.urandom(16), "big")
-    random.seed(entropy)
-    np.random.seed(entropy % 2**32)
+    now = {} if untouched is None else _generators()
+    seeds = {
+        "random": lambda: random.seed(entropy),
+        "numpy": lambda: np.random.seed(entropy % 2**32),
+        "torch": lambda: sys.modules["torch"].default_generator.manual_seed(entropy % 2**63),
+    }
+    for name, seed in seeds.items():
+        if (name != "torch" or "torch" in sys.modules) and (
+            untouched is None or now.get(name) == untouched.get(name)
+        ):
+            seed()
+
+
+def _generators() -> dict:
+    """The states of the global generators."""
+    states = {
+        "random": repr(random.getstate()),
+        "numpy": repr(np.random.get_state(legacy=False)["state"]),
+    }
     torch = sys.modules.get("torch")
     if torch is not None:
-        torch.default_generator.manual_seed(entropy % 2**63)
+        states["torch"] = bytes(torch.default_generator.get_state().numpy())
+    return states
 
 
 def _tolerate_backends() -> None:

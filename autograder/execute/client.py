@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -48,14 +49,124 @@ class _Died(Exception):
         self.reason, self.timed_out = reason, timed_out
 
 
-class WarmProcess:
-    """One warm process and the line to it; safe to use from many threads."""
+class _Line:
+    """Requests to a process that forks notebooks, one at a time; safe to use from many threads."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._lock = threading.Lock()
+        self._number = 0
+        self.broken = ""
+        self.edges: dict[str, _Edge] = {}
+
+    def _read(self) -> dict:
+        data = bytearray()
+        try:
+            while not data.endswith(b"\n"):
+                more = self._control.recv(1 << 18)
+                if not more:
+                    return {"error": "it ended at once; see the lines above"}
+                data += more
+            return json.loads(data)
+        except (OSError, ValueError) as error:
+            return {"error": str(error)}
+
+    def ask(self, request: dict, fd: int | None = None) -> dict:
+        """One request and its answer; `{"error": ...}` when the process is gone or stuck."""
+        with self._lock:
+            if self.broken:
+                return {"error": self.broken}
+            self._number += 1
+            line = json.dumps(request | {"n": self._number}).encode() + b"\n"
+            try:
+                sent = socket.send_fds(self._control, [line], [] if fd is None else [fd])
+                self._control.sendall(line[sent:])
+                answer = self._read()
+            except OSError as error:
+                answer = {"error": str(error)}
+            if answer.get("n") != self._number:
+                # Without its answer the line cannot be used again; its children go with it.
+                self.broken = f"the warm process failed: {answer.get('error', 'wrong answer')}"
+                self.kill()
+                return {"error": self.broken}
+            return answer
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._control.close()
+
+
+@dataclass
+class _Edge:
+    """What a request to a released state gave: the state after it, and the messages (as JSON)."""
+
+    line: _Line
+    messages: str
+
+
+class _ReleasedState(_Line):
+    """A process that holds the state after some cells of a release; it runs nothing of students."""
+
+    def __init__(self, parent: _Line, request: dict, limits: Limits) -> None:
+        ours, theirs = socket.socketpair()
+        super().__init__(ours)
+        message = {"op": "grow", "request": request, "limits": limits.as_dict()}
+        try:
+            self._kid = parent.ask(message, theirs.fileno()).get("kid")
+        finally:
+            theirs.close()
+        self._parent = parent
+        self._control.settimeout(limits.cell)
+        answer = self._read() if self._kid is not None else {}
+        self._control.settimeout(60.0)
+        self.messages = answer.get("messages")
+        if self.messages is None or answer.get("threads") != 1:
+            self.broken = "this cell cannot be shared"
+            self.kill()
+
+    def kill(self) -> None:
+        super().kill()
+        if self._kid is not None:
+            self._parent.ask({"op": "forget", "kid": self._kid})
+
+
+def _step(line: _Line, request: dict, limits: Limits) -> _Edge:
+    """The released state after a request, from the tree or made now; `line.broken` if it can't be shared."""
+    key = json.dumps(request, sort_keys=True)
+    if key not in line.edges:
+        if request["op"] == "execute":
+            after = _ReleasedState(line, request, limits)
+            line.edges[key] = _Edge(after, json.dumps(after.messages or []))
+        else:
+            # Asking changes nothing that later cells can see: no fork is needed.
+            answer = line.ask({"op": "released", "request": request})
+            after = _Alias(line)
+            line.edges[key] = _Edge(after, json.dumps(answer.get("messages", [])))
+    return line.edges[key]
+
+
+class _Alias(_Line):
+    """The same process after it was asked something: the states that follow are others."""
+
+    def __init__(self, line: _Line) -> None:
+        self._line, self.edges = line, {}
+
+    @property
+    def broken(self) -> str:
+        return self._line.broken
+
+    def ask(self, request: dict, fd: int | None = None) -> dict:
+        return self._line.ask(request, fd)
+
+
+class WarmProcess(_Line):
+    """One warm process and the line to it."""
 
     def __init__(self, sandbox: bool) -> None:
-        self.sandbox = sandbox
-        self._lock = threading.Lock()
         ours, theirs = socket.socketpair()
-        self._control = ours
+        super().__init__(ours)
+        self.sandbox = sandbox
+        self.growing = threading.Lock()
         command = [
             sys.executable,
             "-s",
@@ -76,8 +187,6 @@ class WarmProcess:
         )
         theirs.close()
         self._ready = False
-        self._number = 0
-        self.broken = ""
 
     def wait_ready(self) -> None:
         """Wait for the imports; raises CourseError when it cannot work here."""
@@ -97,36 +206,8 @@ class WarmProcess:
             self._control.settimeout(60.0)
             self._ready = True
 
-    def _read(self) -> dict:
-        data = b""
-        try:
-            while not data.endswith(b"\n"):
-                more = self._control.recv(65536)
-                if not more:
-                    return {"error": "it ended at once; see the lines above"}
-                data += more
-            return json.loads(data)
-        except (OSError, ValueError) as error:
-            return {"error": str(error)}
-
-    def ask(self, request: dict, fd: int | None = None) -> dict:
-        """One request and its answer; `{"error": ...}` when the warm process is gone or stuck."""
-        with self._lock:
-            if self.broken:
-                return {"error": self.broken}
-            self._number += 1
-            line = json.dumps(request | {"n": self._number}).encode() + b"\n"
-            try:
-                socket.send_fds(self._control, [line], [] if fd is None else [fd])
-                answer = self._read()
-            except OSError as error:
-                answer = {"error": str(error)}
-            if answer.get("n") != self._number:
-                # Without its answer the line cannot be used again; its children go with it.
-                self.broken = f"the warm process failed: {answer.get('error', 'wrong answer')}"
-                self._process.kill()
-                return {"error": self.broken}
-            return answer
+    def kill(self) -> None:
+        self._process.kill()
 
     def close(self) -> None:
         """End it; its children end with it."""
@@ -166,12 +247,23 @@ class Executor:
         workers: how many kernels the caller means to have at once (a hint).
         cold: a fresh interpreter for every notebook, instead of a fork of the warm one.
         sandbox: isolate students' code; CourseError where that cannot be had.
+        released: sources of the code cells of each released notebook, in order. A notebook that begins with
+            the same cells, byte for byte, shares their run with others (warm and with the sandbox only).
     """
 
-    def __init__(self, workers: int = 2, cold: bool = False, sandbox: bool = True) -> None:
+    def __init__(
+        self,
+        workers: int = 2,
+        cold: bool = False,
+        sandbox: bool = True,
+        released: Sequence[Sequence[str]] = (),
+    ) -> None:
         self.workers, self.cold, self.sandbox = workers, cold, sandbox
+        share = sandbox and not cold
+        self.released = [tuple(sources) for sources in released] if share else []
         self._lock = threading.Lock()
         self._warm: WarmProcess | None = None
+        self._numbers = itertools.count(1)
 
     def __enter__(self) -> Executor:
         return self
@@ -195,18 +287,29 @@ class Executor:
             return self._warm
 
     def kernel(self, files: Path | None = None, limits: Limits | None = None) -> Kernel:
-        """A new process for one notebook, with copies of `files` in its working folder."""
+        """A new process for one notebook, with copies of `files` in its working folder.
+
+        Raises:
+            RuntimeError: if no process could be started, which is not the student's fault.
+        """
+        process = self._process()
+        process.wait_ready()
         limits = limits or Limits.configured()
-        for _ in range(2):
-            process = self._process()
+        kernel = Kernel(process, self.cold, limits, next(self._numbers), self.released)
+        try:
+            if files is not None:
+                kernel.send_files(files)
+            if not self.released:
+                kernel.start()
+        except RuntimeError:
+            if not process.broken:
+                raise
+            process = self._process()  # a new one
             process.wait_ready()
-            kernel = Kernel(process, self.cold, limits)
-            if kernel.alive:
-                if files is not None:
-                    kernel.send_files(files)
-                return kernel
-            kernel.close()
-        raise RuntimeError(f"no process could be started for a notebook: {kernel.death}")
+            kernel = Kernel(process, self.cold, limits, next(self._numbers), self.released)
+            if files is not None:
+                kernel.send_files(files)
+        return kernel
 
     def close(self) -> None:
         """End the warm process."""
@@ -224,25 +327,54 @@ class Kernel:
         death: why the kernel is gone; "" while it lives.
     """
 
-    def __init__(self, process: WarmProcess, own_process: bool, limits: Limits) -> None:
+    def __init__(
+        self,
+        process: WarmProcess,
+        own_process: bool,
+        limits: Limits,
+        number: int,
+        released: Sequence[tuple[str, ...]] = (),
+    ) -> None:
         self._process, self._own_process, self.limits = process, own_process, limits
+        self._line: _Line = process
+        self._released, self._executed = released, ()
+        self._number = number
         self.notes: list[str] = []
         self.death = ""
         self._request = 0
         self._received = 0
         self._buffer = bytearray()
         self._displays: dict[str, dict] = {}
-        self._home = None if process.sandbox else tempfile.mkdtemp(prefix="notebook-")
+        self._interrupted = False
+        self._home: str | None = None
+        self._kid: int | None = None
+        self._sock: socket.socket | None = None
+
+    def start(self) -> None:
+        """Fork the process now (done by itself when it is first needed).
+
+        Raises:
+            RuntimeError: if that cannot be done, which is not the student's fault.
+        """
+        if self._sock is not None or self.death:
+            return
+        if not self._process.sandbox:
+            self._home = tempfile.mkdtemp(prefix="notebook-")
         self._sock, theirs = socket.socketpair()
-        try:
-            answer = process.ask(
-                {"op": "spawn", "limits": limits.as_dict(), "home": self._home}, theirs.fileno()
-            )
-        finally:
-            theirs.close()
-        self._kid = answer.get("kid")
+        request = {"op": "spawn", "limits": self.limits.as_dict(), "home": self._home}
+        answer: dict = {}
+        for attempt in range(4):
+            answer = self._line.ask(request | {"number": self._number}, theirs.fileno())
+            self._kid = answer.get("kid")
+            if self._kid is not None or self._line.broken:
+                break
+            time.sleep(0.5 * attempt)  # the machine may be out of processes for a moment
+        theirs.close()
         if self._kid is None:
-            self._died(f"it could not be started: {answer.get('error', 'no answer')}")
+            if self._line.broken:
+                self._process.edges.clear()
+            self.close()
+            raise RuntimeError(f"no process could be started for a notebook: {answer.get('error')}")
 
     def __enter__(self) -> Kernel:
         return self
@@ -258,7 +390,7 @@ class Kernel:
         """Kill the process with all its offspring, and remove its folder."""
         self._died("it was closed")
         if self._kid is not None:
-            self._process.ask({"op": "forget", "kid": self._kid})
+            self._line.ask({"op": "forget", "kid": self._kid})
             self._kid = None
         if self._own_process:
             self._process.close()
@@ -365,6 +497,10 @@ class Kernel:
         """Send a request, hand each message to `take`, return the last; raises _Died."""
         if self.death:
             raise _Died(self.death)
+        shared = self._shared(request, take)
+        if shared is not None:
+            return shared
+        self.start()
         self._request += 1
         request["id"] = self._request
         self._interrupted = False
@@ -397,6 +533,28 @@ class Kernel:
             self._died(died.reason)
             raise died from None
 
+    def _shared(self, request: dict, take: Callable[[dict], float | None]) -> dict | None:
+        """The answer of the released state, if this request is one that every such notebook begins with."""
+        if self._sock is not None or not self._released:
+            return None
+        executed = self._executed
+        if request["op"] == "execute":
+            executed = (*executed, request["source"])
+            known = any(sources[: len(executed)] == executed for sources in self._released)
+        else:
+            known = bool(executed) and request["op"] in ("bind", "values")
+        if not known:
+            return None
+        with self._process.growing:
+            edge = _step(self._line, request, self.limits)
+        messages = json.loads(edge.messages)
+        if edge.line.broken or not messages:
+            return None
+        self._line, self._executed, self._interrupted = edge.line, executed, False
+        for message in messages[:-1]:
+            take(message)
+        return messages[-1]
+
     def _send(self, message: dict) -> None:
         message.setdefault("id", self._request)
         self._sock.settimeout(self.limits.call)
@@ -428,16 +586,16 @@ class Kernel:
         return taken
 
     def _watch_memory(self) -> None:
-        used = self._process.ask({"op": "usage", "kid": self._kid}).get("bytes")
+        used = self._line.ask({"op": "usage", "kid": self._kid}).get("bytes")
         if type(used) is int and used > self.limits.total_memory:
             raise _Died(f"it took {used >> 20} MB of memory, more than a notebook may")
 
     def _signal(self, number: int) -> None:
-        self._process.ask({"op": "signal", "kid": self._kid, "signal": int(number)})
+        self._line.ask({"op": "signal", "kid": self._kid, "signal": int(number)})
 
     def _how_it_ended(self) -> str:
         for _ in range(20):
-            answer = self._process.ask({"op": "poll", "kid": self._kid})
+            answer = self._line.ask({"op": "poll", "kid": self._kid})
             if not answer.get("alive"):
                 break
             time.sleep(0.05)
@@ -450,7 +608,8 @@ class Kernel:
     def _died(self, reason: str) -> None:
         if not self.death:
             self.death = reason
-            self._sock.close()
+            if self._sock is not None:
+                self._sock.close()
             if self._kid is not None:
                 self._signal(signal.SIGKILL)
 

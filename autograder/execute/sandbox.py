@@ -223,21 +223,18 @@ class Spawner:
             _check(_libc.setns(self.namespace, CLONE_NEWPID), "leave the PID namespace")
         return pid
 
-    def enter(self, number: int, limits: dict):
+    def enter(self, number: int, limits: dict, files: list | None = None):
         """In the child: namespaces and folders of its own.
+
+        Args:
+            number: unique among the children of a run.
+            files: what `gather` found in the working folder that this process was forked in.
 
         Returns:
             The working folder, and a function that takes away all privileges; call it last.
         """
         owner = FIRST_UID + number % UIDS if self.root else 0
-        _check(
-            _libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS),
-            "a child's namespaces",
-        )
-        size = int(limits["files"])
-        _tmpfs(HOME, size, "0700", owner, 8192)
-        _tmpfs("/tmp", size, "0700", owner, 8192)
-        _tmpfs("/dev/shm", size, "0700", owner)
+        self.settle(int(limits["files"]), owner, files or [])
         _mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
         _check(_libc.sethostname(b"notebook", 8), "a host name")
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -247,6 +244,24 @@ class Spawner:
             self._confine(owner, limits)
 
         return HOME, confine
+
+    def settle(self, size: int, owner: int, files: list) -> None:
+        """Namespaces and empty private folders of its own for this process, then `files`."""
+        _check(
+            _libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS),
+            "a child's namespaces",
+        )
+        for folder in (HOME, "/tmp", "/dev/shm"):
+            _libc.umount2(
+                _text(folder), MNT_DETACH
+            )  # that of the process we were forked from, if any
+            _tmpfs(folder, size, "0700", owner, 8192)
+        for path, content in files:
+            if content is None:
+                os.mkdir(path)
+            else:
+                Path(path).write_bytes(content)
+            os.chown(path, owner, owner)
 
     def trial(self) -> None:
         """Confine a child once before the first notebook, so that what is forbidden shows at once.
@@ -297,6 +312,27 @@ class Spawner:
         _check(_libc.prctl(PR_SET_PDEATHSIG, 9, 0, 0, 0), "death with the parent")
         _check(_libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0), "its own /proc entries")
         seccomp.install(_libc, self.filter)
+
+
+def gather(limit: int = 8 * 2**20) -> list[tuple[str, bytes | None]]:
+    """Folders (None) and files below the working folder, to be made again in a fork.
+
+    Raises:
+        OSError: if there is something else, or too much of it.
+    """
+    found: list[tuple[str, bytes | None]] = []
+    for base, folders, names in os.walk(HOME):
+        found += [(os.path.join(base, name), None) for name in folders]
+        for name in names:
+            path = os.path.join(base, name)
+            state = os.lstat(path)
+            limit -= state.st_size
+            if not stat.S_ISREG(state.st_mode) or limit < 0:
+                raise OSError(0, f"{path} cannot be shared")
+            found.append((path, Path(path).read_bytes()))
+    if os.listdir("/tmp") or os.listdir("/dev/shm"):
+        raise OSError(0, "files outside the working folder cannot be shared")
+    return found
 
 
 def _maps_everything() -> bool:

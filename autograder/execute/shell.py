@@ -348,16 +348,21 @@ def make_shell() -> ZMQInteractiveShell:
 
 
 def connect(shell: ZMQInteractiveShell, sink: Sink) -> None:
-    """Give the shell its outputs (in the child)."""
+    """Give the shell its outputs; again in a fork of a process that was connected before."""
     import getpass
 
     shell.display_pub.sink = sink
     shell.displayhook.sink = sink
     for name in STREAMS:
-        stream = Stream(name)
-        stream.sink = sink
-        setattr(sys, name, stream)
-    builtins.input = _no_input
-    getpass.getpass = _no_input
-    # A submitted module never comes before an installed one of the same name.
-    sys.path.append("")
+        if name not in _streams:
+            _streams[name] = Stream(name)
+            setattr(sys, name, _streams[name])
+        _streams[name].sink = sink
+    if "" not in sys.path:
+        builtins.input = _no_input
+        getpass.getpass = _no_input
+        # A submitted module never comes before an installed one of the same name.
+        sys.path.append("")
+
+
+_streams: dict[str, Stream] = {}
