@@ -366,7 +366,7 @@ def diagnose(grade_id: str, function) -> tuple:
     bad = [_differs(task, case, value) for case, value in zip(cases, values, strict=True)]
     errors = [case["want"] == "ValueError" for case in cases]  # they count if the next call returns
     bad = [b or (e and after) for b, e, after in zip(bad, errors, [*bad[1:], None], strict=True)]
-    mine = [b for b, h in zip(bad, here, strict=True) if b and h]
+    mine = [b for b, own in zip(bad, here, strict=True) if b and own]
     if task["mutation"] in ("", grade_id) and any((here | bool(task["mutation"])) & moved):
         mine = mine or [("changed", "an argument was changed by the call")]
     if not mine or isinstance(values[0], NotImplementedError):
@@ -388,11 +388,11 @@ def diagnose(grade_id: str, function) -> tuple:
     found = {n: same(w["outcomes"]) for n, w in wrong.items() if grade_id in w["fails"]}
     found = {n: s.sum() for n, s in found.items() if (s | spared)[here].all()}
     told = {n: wrong[n]["message"] for n, count in found.items() if count == max(found.values())}
-    seen = f"on all {here.sum()} inputs this equals {' and '.join(told)}" if told else mine[0][1]
+    seen = f"this equals {' and '.join(told)} on {here.sum()} of {here.sum()} inputs"
     if len({kind for kind, _ in mine}) == 1:  # one fault that has a name in every task
         told = dict([_TABLES["faults"][k] for k, _ in mine if k in _TABLES["faults"]]) | told
     _NAMED[task["name"]] = [*_NAMED.get(task["name"], []), *told]
-    return "wrong", list(told), seen, list(told.values())
+    return "wrong", list(told), seen if found else mine[0][1], list(told.values())
 
 
 def check_task(grade_id: str, function) -> None:

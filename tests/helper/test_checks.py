@@ -57,7 +57,7 @@ def test_right_values_pass():
         ([1.0, 2.0], None, "`x` is a list"),
         (None, None, "`x` is a NoneType"),
         (1.0, None, "`x` is a float"),
-        (np.matrix([[1.0]]), None, "`x` is a matrix"),
+        (np.ones(2).view(np.recarray), None, "`x` is a recarray"),
         (np.ma.masked_array([1.0]), None, "`x` is a MaskedArray"),
         (np.array(["a"]), None, "a numpy array of numbers"),
         (np.array([1j]), None, "a numpy array of numbers"),

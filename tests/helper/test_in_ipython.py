@@ -71,15 +71,15 @@ def test_the_evidence_is_an_output_of_its_cell(shell, tmp_path):
 
 PICTURES = {
     "lab.heatmap(np.array([[0.25, 0.75], [1.0, 0.0]]), ['first', 'second'], ['A', 'B'], title='T')": [
-        *("T: ", "first A 0.25", "first B 0.75", "second A 1.00"),
+        "T: first to A 0.25, B 0.75; second to A 1.00, B 0.00",
     ],
-    "lab.heatmap(np.eye(20))": ["q0 k0 1.00", "q11 k11 1.00"],
+    "lab.heatmap(np.eye(20))": ["q0 to k0 1.00", "q11 to k11 1.00"],
     "lab.arrows([[1, 0], [0, 1]], [[-1, 0.5]], ['A', 'B'], ['query'])": [
-        "A at 1; 0",
-        "query at -1; 0.5",
+        "A at (1, 0)",
+        "query at (-1, 0.5)",
     ],
-    "lab.bars(np.array([[0.4011, 0.5989]]), ['A', 'B'])": ["A 0.4011, B 0.5989"],
-    "lab.bars([0.1, 0.2, 0.7], ['too', 'few'])": ["k0 0.1000, k1 0.2000, k2 0.7000"],
+    "lab.bars(np.array([[0.4011, 0.5989]]), ['A', 'B'])": ["A 0.4011; B 0.5989"],
+    "lab.bars([0.1, 0.2, 0.7], ['too', 'few'])": ["k0 0.1000; k1 0.2000; k2 0.7000"],
 }
 
 
