@@ -261,14 +261,18 @@ def _judged(
     verdict = str(saved.get("verdict", "missing"))
     auto = saved.get("score")
     by_person = verdict == "manual"
-    score = None if by_person else auto
+    if by_person and auto is not None:
+        verdict, by_person = "not-attempted", False  # as released: there is nothing to read
+    score = auto
     changed_from = None
     extra = None
     if mark is not None:
         extra = mark.extra or None
         if mark.manual is not None:
             score = mark.manual
-            changed_from = None if by_person or auto == mark.manual else auto
+            changed_from = None if auto == mark.manual else auto
+            if str(saved.get("verdict")) == "manual":
+                verdict, changed_from = "manual", None
         elif not by_person and mark.auto is not None:
             score = mark.auto
         if extra:

@@ -71,8 +71,8 @@ def next_steps(standing: Standing) -> list[str]:
     unrun = [c for c in standing.checkpoints if _open(c, "missing")]
     if unrun:
         steps.append(
-            f"{_count(unrun)} did not run. Use Kernel > Restart and run all (in Colab: Runtime > Restart and "
-            "run all), look at the first cell that stops, and mend it first."
+            f"{_count(unrun)} did not run. Use Kernel > Restart and run all (in Colab: Runtime > Restart "
+            "session and run all), look at the first cell that stops, and mend it first."
         )
     if red:
         later = (
@@ -85,7 +85,7 @@ def next_steps(standing: Standing) -> list[str]:
             f"and what to try.{later}"
         )
     if blank:
-        steps.append(f"Still to write: {joined('“' + c.title + '”' for c in blank)}.")
+        steps.append(_still_to_write(blank))
     if any(c.waiting for c in standing.checkpoints):
         steps.append("An answer in words waits for a person to mark it, so the score is not final.")
     for part in standing.parts:
@@ -106,6 +106,12 @@ def next_steps(standing: Standing) -> list[str]:
             "When the checkpoints in your own copy are green, save it and hand it in again."
         )
     return steps
+
+
+def _still_to_write(blank: list[Judged]) -> str:
+    if len(blank) <= 3:
+        return f"Still to write: {joined('“' + c.title + '”' for c in blank)}."
+    return f"{len(blank)} checkpoints are still to write; the first is “{blank[0].title}”."
 
 
 def _open(judged: Judged, *verdicts: str) -> bool:

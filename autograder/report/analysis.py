@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from autograder.feedback.text import sentence
 from autograder.tasks.model import AssignmentTasks, FunctionTask
 
 SCORED = ("graded", "repaired", "incomplete")
+# What a message quotes of a student's own error stands at its end, in brackets.
+_QUOTE = re.compile(r"\s*\([^()]*\)\s*$")
 ENOUGH = 9  # fewer students than this say nothing about a checkpoint
 
 
@@ -52,9 +55,11 @@ class Item:
             return ""
         if self.full == 0:
             return "nobody got all its marks"
-        if self.correlation is not None and self.correlation < 0:
+        # With n students, chance alone gives coefficients of about 1/sqrt(n).
+        chance = 1.5 / math.sqrt(self.students)
+        if self.correlation is not None and self.correlation < -chance:
             return "students who get it do worse elsewhere than those who do not"
-        if self.strong is not None and self.weak is not None and self.strong <= self.weak:
+        if self.rate < 0.8 and self.strong is not None and self.strong <= (self.weak or 0.0):
             return "the best third gets it no more often than the weakest third"
         if self.strong is not None and self.strong < 0.6:
             return f"only {self.strong:.0%} of the best third got all its marks"
@@ -161,10 +166,7 @@ def _marks(entry: Mapping, manual: Mapping[str, float]) -> dict[str, float | Non
     """Marks by checkpoint; None where a person still has to give one."""
     marks: dict[str, float | None] = {}
     for grade_id, checkpoint in entry.get("checkpoints", {}).items():
-        by_person = checkpoint.get("verdict") == "manual"
-        marks[grade_id] = manual.get(
-            grade_id, None if by_person else checkpoint.get("score") or 0.0
-        )
+        marks[grade_id] = manual.get(grade_id, checkpoint.get("score"))
     return marks
 
 
@@ -232,7 +234,8 @@ def _misunderstandings(scored: Mapping, tasks: AssignmentTasks | None) -> list[M
             for name in checkpoint.get("misconceptions", ()):
                 if who not in who_has[name]:
                     who_has[name].append(who)
-                seen.setdefault(name, ("", checkpoint["message"], checkpoint.get("notebook", "")))
+                general = _QUOTE.sub("", checkpoint["message"])
+                seen.setdefault(name, ("", general, checkpoint.get("notebook", "")))
     found = [
         Misunderstanding(name, function, message, tuple(names), notebook)
         for name, names in who_has.items()

@@ -64,7 +64,7 @@ def in_words(grade_id: str, text: str, points: float = 1):
     """A hand-marked answer in words."""
     about = _nbgrader(grade_id, grade=True, solution=True, locked=False)
     about["points"] = points
-    verdict = judged("manual", 0, points, "A person reads this answer.")
+    verdict = judged("manual", None, points, "A person reads this answer.")
     return new_markdown_cell(text, id=grade_id, metadata={"nbgrader": about, "autograder": verdict})
 
 
@@ -158,7 +158,7 @@ def entry(status: str = "graded", notebook=None, name: str = NOTEBOOK, **more) -
         if cell.metadata.get("nbgrader", {}).get("grade"):
             verdict = dict(cell.metadata["autograder"])
             found[cell.metadata.nbgrader.grade_id] = {"notebook": name, **verdict}
-    scores = [value["score"] for value in found.values()]
+    scores = [value["score"] or 0 for value in found.values()]
     return {
         "status": status,
         "score": sum(scores) if scores else None,

@@ -98,6 +98,24 @@ def test_a_person_s_mark_and_comment_replace_the_automatic_ones():
     assert "Close." in words(page.select_one(".remark"))
 
 
+def test_a_question_in_words_left_blank_waits_for_nobody():
+    notebook = graded.lesson()
+    notebook.cells[-1].metadata.autograder["score"] = 0
+    page = page_of(notebook)
+    assert words(page.select_one(".score")) == "1 of 5 practice marks"
+    assert "Not attempted" in words(page.find(id="check-heatmap-words"))
+
+
+def test_many_blank_checkpoints_are_counted_and_few_are_named():
+    blank = graded.judged("not-attempted", 0, 1, "Not written yet.")
+    cells = [graded.checkpoint(f"f{i}-x", f"# Property {i}.", blank) for i in range(4)]
+    assert "5 checkpoints are still to write" in words(
+        page_of(graded.lesson(*cells)).select_one(".next")
+    )
+    few = words(page_of(graded.lesson(*cells[:1])).select_one(".next"))
+    assert "“The context is the weighted sum” and “Property 0”" in few
+
+
 def test_extra_credit_counts_and_is_named():
     marks = Marks(grades={"mask-future": Mark(1, None, 0.5)})
     page = page_of(graded.lesson(), marks=marks)

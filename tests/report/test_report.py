@@ -122,6 +122,14 @@ def test_the_check_that_strong_students_fail_is_found_and_only_it():
     assert found.suspects[0].correlation < 0
 
 
+def test_an_easy_check_that_few_fail_is_not_accused():
+    students = class_of(60)
+    for i, entry in enumerate(students.values()):
+        if "odd-check" in entry["checkpoints"]:
+            entry["checkpoints"]["odd-check"]["score"] = 0 if i in (3, 30, 56) else 1
+    assert analyse(students, tasks()).suspects == ()
+
+
 def test_a_small_class_accuses_no_check():
     assert analyse(class_of(6), tasks()).suspects == ()
 
@@ -140,6 +148,15 @@ def test_misconceptions_are_counted_once_a_student_and_told_in_words():
     (found,) = analyse(class_of(30), tasks()).misunderstandings
     assert found.message == MESSAGE
     assert found.count == len(set(found.students)) > 5
+
+
+def test_a_message_that_no_task_defines_is_told_without_what_the_student_wrote():
+    students = {"a": student(0.0, random.Random(0))}
+    checkpoint = students["a"]["checkpoints"]["mask-future"]
+    checkpoint["misconceptions"] = ["undefined-name"]
+    checkpoint["message"] = "A name is not defined. (name 'zoe' is not defined)"
+    found = {m.name: m.message for m in analyse(students, tasks()).misunderstandings}
+    assert found["undefined-name"] == "A name is not defined."
 
 
 def test_an_empty_class_has_a_report(course):
