@@ -8,6 +8,7 @@ said so), and of the cells alone; it compares a warm run with a cold one, and sa
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -23,8 +24,10 @@ from pathlib import Path
 import nbformat
 
 from autograder import classroom
+from autograder.__main__ import main as command_line
 from autograder.configuration import open_course
 from autograder.execute import Executor
+from autograder.grade import command as grading
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 ASSIGNMENT = "w07-h2-attention"
@@ -91,19 +94,20 @@ def hand_in(root: Path, first: int, last: int) -> None:
         classroom.hand_in(course, f"student-{number:05}", ASSIGNMENT, notebooks)
 
 
-def ours(root: Path, *words: str) -> Cost:
+def ours(root: Path, *words: str, share: bool = True) -> Cost:
     """The real command on whoever has not been graded yet."""
-    command = [
-        sys.executable,
-        "-m",
-        "autograder",
-        "--root",
-        str(root),
-        "grade",
-        ASSIGNMENT,
-        "--quiet",
-    ]
-    return measure([*command, *words], REPOSITORY, root / "ours.log")
+    program = "autograder.bench" if share else "autograder"
+    start = [sys.executable, "-m", program, "--root", str(root), "grade", ASSIGNMENT, "--quiet"]
+    return measure([*start, *words], REPOSITORY, root / "ours.log")
+
+
+def grade_sharing(words: Sequence[str]) -> int:
+    """The command `grade`, with the run of cells that are as released shared by the class."""
+    root = Path(words[words.index("--root") + 1])
+    notebooks = classroom.untouched(open_course(root, None), ASSIGNMENT).values()
+    released = [[c.source for c in nb.cells if c.cell_type == "code"] for nb in notebooks]
+    grading.Executor = functools.partial(Executor, released=released)
+    return command_line(list(words))
 
 
 def stock(root: Path, students: Sequence[str], scratch: Path) -> Cost:
@@ -167,7 +171,7 @@ def differences(one: dict, other: dict) -> list[str]:
     return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
 
 
-def bench(students: int, sample: int) -> list[tuple[str, str]]:
+def bench(students: int, sample: int, share: bool = True) -> list[tuple[str, str]]:
     """Measure; returns the rows of the table."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         root = Path(folder) / "course"
@@ -175,15 +179,16 @@ def bench(students: int, sample: int) -> list[tuple[str, str]]:
         make_course(root)
         few = max(2, students // 10)
         hand_in(root, 0, few)
-        small = ours(root)
+        small = ours(root, share=share)
         hand_in(root, few, students)
-        large = ours(root)
+        large = ours(root, share=share)
         names = [f"student-{number:05}" for number in range(students)]
         chosen = names[:: max(1, students // sample)][:sample]
         plain = stock(root, chosen, _made(Path(folder) / "stock"))
         alone = cells_alone(root, chosen)
         warm = snapshot(root, chosen)
-        ours(root, "--force", "--cold", *(word for name in chosen for word in ("--student", name)))
+        again = [word for name in chosen for word in ("--student", name)]
+        ours(root, "--force", "--cold", *again, share=False)
         different = differences(warm, snapshot(root, chosen))
     notebooks = len(classroom.untouched(open_course(REPOSITORY, None), ASSIGNMENT))
     marginal = (large.cpu - small.cpu) / (students - 2 * few) / notebooks
@@ -193,6 +198,10 @@ def bench(students: int, sample: int) -> list[tuple[str, str]]:
     )
     per_student = Cost(plain.cpu / len(chosen), plain.wall / len(chosen), plain.memory)
     return [
+        (
+            "cells that are as released",
+            "run once for the class" if share else "run for each student",
+        ),
         ("students, notebooks each", f"{students}, {notebooks}"),
         ("ours, CPU s", f"{whole.cpu:.1f}"),
         ("ours, wall s", f"{whole.wall:.1f}"),
@@ -228,8 +237,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m autograder.bench", description=__doc__)
     parser.add_argument("--students", type=int, default=300)
     parser.add_argument("--sample", type=int, default=4, help="students that stock nbgrader grades")
+    parser.add_argument(
+        "--no-sharing", action="store_true", help="run every cell for every student"
+    )
+    if "grade" in sys.argv:
+        return grade_sharing(sys.argv[1:])
     args = parser.parse_args()
-    rows = bench(args.students, args.sample)
+    rows = bench(args.students, args.sample, not args.no_sharing)
     print(f"| {ASSIGNMENT}: {os.cpu_count()} cores, Python {sys.version.split()[0]} | |\n|---|---|")
     for name, value in rows:
         print(f"| {name} | {value} |")

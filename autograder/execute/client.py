@@ -95,6 +95,13 @@ class _Line:
         """End the process at once."""
         self._control.close()
 
+    def hang_up(self) -> None:
+        """Close the line, and those of the states that were forked from it: they end by themselves."""
+        for edge in self.edges.values():
+            edge.line.hang_up()
+        with contextlib.suppress(OSError):
+            self._control.close()
+
 
 @dataclass
 class _Edge:
@@ -155,6 +162,10 @@ class _Alias(_Line):
     def broken(self) -> str:
         return self._line.broken
 
+    def hang_up(self) -> None:
+        for edge in self.edges.values():
+            edge.line.hang_up()
+
     def ask(self, request: dict, fd: int | None = None) -> dict:
         return self._line.ask(request, fd)
 
@@ -211,10 +222,9 @@ class WarmProcess(_Line):
 
     def close(self) -> None:
         """End it; its children end with it."""
-        with contextlib.suppress(OSError):
-            self._control.close()
+        self.hang_up()
         try:
-            self._process.wait(10)
+            self._process.wait(30)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -20,6 +20,7 @@ import shutil
 import signal
 import socket
 import sys
+import time
 
 from . import child, sandbox
 
@@ -63,6 +64,7 @@ class Warm:
         self.control, self.confined, self.shell = control, confined, shell
         self.children: dict[int, int | None] = {}
         self.homes: dict[int, str] = {}
+        self.states: list[int] = []
         self.stopping = False
         self.limbo = sandbox.Spawner() if confined else None
 
@@ -135,8 +137,17 @@ class Warm:
 
     def close(self) -> None:
         """The owner has gone: leave no process and no folder."""
+        for kid in self.states:
+            self._await(kid)
         for kid in list(self.children):
             self.forget(kid)
+
+    def _await(self, kid: int, seconds: float = 10.0) -> None:
+        """Wait for a released state, whose own line is closed too: it has children to wait for."""
+        deadline = time.monotonic() + seconds
+        while self.children.get(kid, 0) is None and time.monotonic() < deadline:
+            self.reap()
+            time.sleep(0.01)
 
     def reap(self) -> None:
         for kid, status in list(self.children.items()):
@@ -168,6 +179,7 @@ class Warm:
         if pid == 0:
             self.become_released(request, fd)
         self.children[pid] = None
+        self.states.append(pid)
         return pid
 
     def become_released(self, request: dict, fd: int) -> None:
@@ -185,6 +197,7 @@ class Warm:
             sandbox.gather()  # what cannot be handed on is found now
             node.answer({"messages": messages, "threads": threads()})
             node.run()
+            node.close()
         except BaseException as error:
             with contextlib.suppress(BaseException):
                 os.write(2, f"released cell: {type(error).__name__}: {error}\n".encode())
