@@ -26,7 +26,7 @@ from nbformat import NotebookNode
 from autograder.ingest import colab
 from autograder.ingest.decode import ID
 from autograder.ingest.pieces import Piece, Released, released_cells, submitted_pieces
-from autograder.ingest.text import bound, normal, parse, statement_names, words
+from autograder.ingest.text import bound, normal, parse, runs_alone, statement_names, words
 
 ALIKE = 0.6
 """Two texts are the same cell, edited, from this ratio of difflib on."""
@@ -124,35 +124,45 @@ def _join_split(pieces: list[Piece], cells: list[Released], says: list[str]) -> 
     while start < len(pieces):
         piece = pieces[start]
         cell = _claims(piece, cells)
-        count = _parts(pieces[start : start + SPLIT_PARTS], cell, cells) if cell else 1
+        count = _parts(pieces[start : start + SPLIT_PARTS], cell, cells)
         if count > 1:
             parts = pieces[start : start + count]
             piece.source = "\n".join(part.source.strip("\n") for part in parts)
-            says.append(f"{cell.said()} had been split in {count}; its parts were joined.")
+            said = cell.said() if cell is not None else "A cell"
+            says.append(f"{said} had been split in {count}; its parts were joined.")
         result.append(piece)
         start += count
     return result
 
 
-def _parts(pieces: list[Piece], cell: Released, cells: list[Released]) -> int:
+def _parts(pieces: list[Piece], cell: Released | None, cells: list[Released]) -> int:
+    """How many pieces, from the first one on, are one cell."""
     first = pieces[0]
-    if cell.kind != "code" or first.text == cell.text:
+    # A part that was made Markdown or raw text is code if its released cell is.
+    is_code = first.kind == "code" if cell is None else cell.kind == "code"
+    if not is_code or not first.text or (cell is not None and first.text == cell.text):
         return 1
-    whole, target = first.source, _squeezed(cell.source)
-    parses = parse(first.source) is not None
+    whole = first.source
+    target = _squeezed(cell.source) if cell is not None else None
+    broken = not runs_alone(first.source)
+    joined = 1
     for number, part in enumerate(pieces[1:], 2):
         other = _claims(part, cells)
         if part.kind != first.kind or (other is not None and other is not cell):
-            return 1
+            break
+        if joined > 1 and runs_alone(part.source):
+            break
         whole = whole.strip("\n") + "\n" + part.source.strip("\n")
         if _squeezed(whole) == target:
             return number
-        if cell.locked:
+        if cell is not None and cell.locked:
             continue
-        broken = not parses or parse(part.source) is None
-        if broken and first.text and parse(whole) is not None:
-            return number
-    return 1
+        broken = broken or not runs_alone(part.source)
+        if broken and runs_alone(whole):
+            joined = number
+        elif not broken and not normal(part.source).startswith((" ", "\t")):
+            break
+    return joined
 
 
 def _cut_merged(

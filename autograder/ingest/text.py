@@ -52,6 +52,25 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=2048)
+def runs_alone(source: str) -> bool:
+    """Could IPython compile this cell? A `return` outside of a function can be parsed, but not compiled.
+
+    IPython takes off the indentation that the first line has; a cell of another language is left to it.
+    """
+    if len(source) > PARSE_LIMIT or _FOREIGN_CELL.match(source):
+        return True
+    text = without_magics(normal(source))
+    indent = text[: len(text) - len(text.lstrip(" \t"))]
+    if indent:
+        text = "\n".join(line.removeprefix(indent) for line in text.split("\n"))
+    try:
+        compile(text, _FILE, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
 @lru_cache(maxsize=4096)
 def bound(source: str) -> frozenset[str]:
     """Names that running this cell binds at its top level (definitions, imports, assignments)."""

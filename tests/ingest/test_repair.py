@@ -428,3 +428,53 @@ def test_any_series_of_accidents_leaves_a_valid_notebook_with_all_released_cells
             assert cell(result, right.id).source == right.source
     again, _ = repair(result, released())
     assert again == result
+
+
+HARMLESS = st.lists(
+    st.tuples(
+        st.sampled_from(["copy", "move", "strip", "merge", "split", "retype", "own"]),
+        st.integers(0, 30),
+        st.integers(0, 30),
+    ),
+    max_size=2,
+)
+
+
+def suffer(nb, action, at, to):
+    """One accident that takes nothing away."""
+    one = nb.cells[at % len(nb.cells)]
+    place = at % len(nb.cells)
+    if action == "copy":
+        nb.cells.insert(place + 1, deepcopy(one))
+    elif action == "move":
+        nb.cells.insert(to % len(nb.cells), nb.cells.pop(place))
+    elif action == "strip":
+        one.metadata, one.id = {}, f"s{at}-{to}"
+    elif action == "merge" and place + 1 < len(nb.cells):
+        one.source += "\n\n" + nb.cells.pop(place + 1).source
+    elif action == "split" and "\n" in one.source:
+        lines = one.source.split("\n")
+        cut = 1 + to % (len(lines) - 1)
+        rest = deepcopy(one)
+        one.source, rest.source = "\n".join(lines[:cut]), "\n".join(lines[cut:])
+        rest.id = f"r{at}-{to}"
+        if to % 2:
+            rest.metadata = {}
+        nb.cells.insert(place + 1, rest)
+    elif action == "retype" and one.cell_type == "code":
+        one.cell_type = "raw"
+    elif action == "own":
+        nb.cells.insert(place, new_code_cell(f"own_{to} = 1", id=f"o{at}-{to}"))
+
+
+@settings(max_examples=250, deadline=None)
+@given(HARMLESS)
+def test_any_two_accidents_that_take_nothing_away_cost_no_function(actions):
+    nb = solved()
+    # A split comes last: with another cell between its halves no editor could run it either.
+    for action, at, to in sorted(actions, key=lambda a: a[0] == "split"):
+        suffer(nb, action, at, to)
+    result, says = repair(nb, released())
+    names = run(result)
+    assert names["double"](5) == 10, says
+    assert names["square"](5) == 25, says
