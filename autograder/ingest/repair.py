@@ -150,17 +150,20 @@ def _parts(pieces: list[Piece], cell: Released | None, cells: list[Released]) ->
         other = _claims(part, cells)
         if part.kind != first.kind or (other is not None and other is not cell):
             break
-        if joined > 1 and runs_alone(part.source):
+        alone = runs_alone(part.source)
+        indented = normal(part.source).startswith((" ", "\t"))
+        # A cell of the student's own that works stays one, whatever stands before it.
+        if alone and (joined > 1 or (cell is None and not indented)):
             break
         whole = whole.strip("\n") + "\n" + part.source.strip("\n")
         if _squeezed(whole) == target:
             return number
         if cell is not None and cell.locked:
             continue
-        broken = broken or not runs_alone(part.source)
+        broken = broken or not alone
         if broken and runs_alone(whole):
             joined = number
-        elif not broken and not normal(part.source).startswith((" ", "\t")):
+        elif not broken and not indented:
             break
     return joined
 

@@ -165,6 +165,15 @@ def test_a_split_answer_is_joined(line, keep):
     assert len(result.cells) == len(released().cells)
 
 
+def test_own_cells_that_work_are_not_swallowed_by_broken_ones_around_them():
+    nb = solved()
+    sources = ["'''", "mine = 3", "'''"]
+    nb.cells += [new_code_cell(text, id=f"own-{n}") for n, text in enumerate(sources)]
+    result, says = fixed(nb)
+    assert run(result)["mine"] == 3
+    assert says == []
+
+
 def test_a_split_checkpoint_leaves_nothing_behind():
     nb = solved()
     one = cell(nb, "double-value")
