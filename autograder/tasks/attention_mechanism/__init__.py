@@ -25,18 +25,22 @@ ASSIGNMENT = AssignmentTasks(
                 dot_attention.TASK,
                 general_attention.TASK,
                 experiments.MOVED_STATE,
+            ),
+            minutes=20,
+        ),
+        NotebookTasks(
+            "2-padding-and-heads",
+            (
+                masked_softmax.TASK,
+                multi_head_general.TASK,
+                experiments.MASK_POLARITY,
                 diagnose_shapes.TASK,
             ),
             minutes=15,
         ),
-        NotebookTasks(
-            "2-padding-and-heads",
-            (masked_softmax.TASK, multi_head_general.TASK, experiments.MASK_POLARITY),
-            minutes=15,
-        ),
         NotebookTasks("3-copy-task", (bahdanau_decoder.TASK, experiments.COPY_TRAINED), minutes=30),
         NotebookTasks(
-            "4-is-it-an-explanation", (experiments.MASKED_OUT, experiments.WORDS), minutes=15
+            "4-is-it-an-explanation", (experiments.MASKED_OUT, experiments.WORDS), minutes=10
         ),
     ),
     evidence="artifacts/attention-mechanism.json",

@@ -311,15 +311,15 @@ def _einsum(self, token, state, encoder_states, allowed):
     return logits, new_state, weights
 
 
-def _one_sequence_at_a_time(self, token, state, encoder_states, allowed):
-    rows = []
-    for s, H, real in zip(state, encoder_states, allowed, strict=True):
-        scores = self.v_a(torch.tanh(self.W_a(s) + self.U_a(H[real]))).flatten()
-        weights = torch.zeros(len(H), dtype=H.dtype)
-        weights[real] = torch.softmax(scores, dim=0)
-        rows.append(weights)
-    weights = torch.stack(rows)
-    context = torch.stack([w @ H for w, H in zip(weights, encoder_states, strict=True)])
+def _one_position_at_a_time(self, token, state, encoder_states, allowed):
+    B, T_enc, d_h = encoder_states.shape
+    flat = self.U_a(encoder_states.reshape(B * T_enc, d_h)).reshape(B, T_enc, -1)
+    scores = torch.stack(
+        [self.v_a((flat[:, t] + self.W_a(state)).tanh())[:, 0] for t in range(T_enc)], dim=1
+    )
+    scores[~allowed] = -torch.inf
+    weights = torch.nn.functional.softmax(scores, 1)
+    context = sum(weights[:, t : t + 1] * encoder_states[:, t] for t in range(T_enc))
     new_state = self.cell(torch.cat([self.embedding(token), context], dim=1), state)
     return self.readout(torch.cat([new_state, context], dim=1)), new_state, weights
 
@@ -519,7 +519,7 @@ Source: Bahdanau, Cho, Bengio (2014), appendix A.1.2, with a plain linear readou
     alternatives=(
         Alternative("batched-products", Adapted(_batched_products)),
         Alternative("einsum", Adapted(_einsum)),
-        Alternative("one-sequence-at-a-time", Adapted(_one_sequence_at_a_time)),
+        Alternative("one-position-at-a-time", Adapted(_one_position_at_a_time)),
         Alternative("finite-fill-as-list", Adapted(_finite_fill)),
         Alternative("log-probabilities", Adapted(_log_probabilities)),
         Alternative("gru-by-hand", Adapted(_gru_by_hand)),

@@ -56,11 +56,11 @@ def reference(kind, shapes):
     elif kind == "general":
         right = {"W": (d_s, d_h)}
     else:
-        votes = [shapes[name][0] for name in ("W_a", "U_a", "v_a") if len(shapes[name])]
+        votes = [shapes[name][0] for name in ("W_a", "U_a", "v_a") if shapes[name]]
         d_attn = max(votes, key=votes.count)
         right = {"W_a": (d_attn, d_s), "U_a": (d_attn, d_h), "v_a": (d_attn,)}
     for name, shape in right.items():
-        if tuple(shapes[name]) != shape:
+        if shapes[name] != shape:
             return name, shape
     return None
 

@@ -18,9 +18,9 @@ VALUES, SIZES, STABLE = "dot_attention-values", "dot_attention-sizes", "dot_atte
 
 
 def reference(decoder_state, encoder_states):
-    if decoder_state.shape[0] != encoder_states.shape[1]:
+    if len(decoder_state) != encoder_states.shape[1]:
         raise ValueError("dot needs d_s == d_h")
-    weights = softmax(encoder_states @ decoder_state)
+    weights = softmax((encoder_states * decoder_state).sum(axis=1))
     return weights @ encoder_states, weights
 
 

@@ -120,43 +120,65 @@ def copied(weights: Any, length: int, step) -> float | None:
     return float((model.eval()(source) == source).float().mean())
 
 
-def _best(weights: Any, length: int) -> tuple[float | None, str]:
-    """The accuracy under the reference's step, else under the misconceived step that fits best."""
-    right = copied(weights, length, bahdanau_decoder.right)
-    if right is None or right >= BARS[length]:
-        return right, ""
-    for wrong in bahdanau_decoder.TASK.misconceptions:
-        found = copied(weights, length, wrong.implementation.step)
-        if found is not None and found >= BARS[length]:
-            return found, wrong.name
-    return right, ""
+def step_probe_arguments() -> list[np.ndarray]:
+    """What the locked cell `step_probe` asks the student's step; the cell says the same."""
+    rng = np.random.default_rng(14)
+    sizes = [(7, 3), (6, 5), (6, 4), (1, 6), (15, 7), (15, 5), (15,), (15,), (7, 9), (7,)]
+    asked = [rng.normal(size=size) for size in sizes]
+    asked += [np.array([5, 1]), rng.normal(size=(2, 5)), rng.normal(size=(2, 8, 4))]
+    return [*asked, np.arange(8) < np.array([[6], [3]])]
+
+
+def misconceived(probe: Any) -> str:
+    """The misconception of `step` that gives what the student's step gave, "" if there is none."""
+    if not isinstance(probe, (list, tuple)) or len(probe) != 3:
+        return ""
+    seen = [_array(one) for one in probe]
+
+    def same(step) -> bool:
+        want = step(*step_probe_arguments())
+        return all(
+            a is not None
+            and a.dtype.kind == "f"
+            and a.shape == w.shape
+            and np.allclose(a, w, rtol=1e-4, atol=1e-5)
+            for a, w in zip(seen, want, strict=True)
+        )
+
+    task = bahdanau_decoder.TASK
+    if same(task.reference):
+        return ""
+    return next((m.name for m in task.misconceptions if same(m.implementation)), "")
 
 
 def judge_trained(values: Mapping[str, Any]) -> Verdict:
-    """One mark a length; the grader decodes sequences of its own with the weights it was given."""
-    score, told, names = 0.0, [], []
+    """One mark a length; the grader decodes sequences of its own with the weights it was given.
+
+    A known mistake in `step` has its own checkpoint and is not counted again here: the training code is
+    complete, and with the mistake it gives what it must give.
+    """
+    found = {}
     for length in BARS:
         weights = values.get(f"trained_{length}")
-        if not isinstance(weights, dict):
-            told.append(f"Length {length}: `trained_{length}` is not there.")
-            continue
-        found, name = _best(weights, length)
-        if found is None:
-            told.append(f"Length {length}: these are not the weights of an AttentionCopier.")
-            continue
-        score += found >= BARS[length]
-        names += [name] if name else []
-        told.append(
-            f"Length {length}: {found:.2f} of the tokens are right, {BARS[length]} is asked."
-        )
-    if names:
-        told.append("That holds with your own step, mistake included; the marks are yours.")
-    verdict = "right" if score == 2 else "partial" if score else "wrong"
-    if score and names:
-        verdict = "carried"
-    if not any(isinstance(values.get(f"trained_{n}"), dict) for n in BARS):
-        verdict = "not-attempted"
-    return Verdict(score, TRAINED.points, verdict, " ".join(told))
+        if isinstance(weights, dict):
+            found[length] = copied(weights, length, bahdanau_decoder.right)
+    if not found:
+        return Verdict(0.0, TRAINED.points, "not-attempted", "There are no trained weights yet.")
+    told, score = [], 0.0
+    for length, bar in BARS.items():
+        seen = found.get(length)
+        if seen is None:
+            told.append(f"Length {length}: no weights of an AttentionCopier are there.")
+        else:
+            score += seen >= bar
+            told.append(f"Length {length}: {seen:.2f} of the tokens are right, {bar} is asked.")
+    if score == len(BARS):
+        return _verdict(TRAINED, True, "")
+    mistake = misconceived(values.get("step_probe"))
+    if mistake and None not in found.values() and len(found) == len(BARS):
+        text = f"Trained as the notebook says; {mistake} in your step was counted there, not here."
+        return Verdict(TRAINED.points, TRAINED.points, "carried", text)
+    return Verdict(score, TRAINED.points, "partial" if score else "wrong", " ".join(told))
 
 
 COUNTERFACTUAL = Checkpoint(
@@ -196,7 +218,7 @@ one half. "Attention is never an explanation" and "attention is an explanation" 
 )
 MOVED_STATE = ValueTask(STATE, ("my_state",), judge_state)
 MASK_POLARITY = ValueTask(POLARITY, ("blocked",), judge_polarity)
-COPY_TRAINED = ValueTask(TRAINED, ("trained_5", "trained_15"), judge_trained)
+COPY_TRAINED = ValueTask(TRAINED, ("step_probe", "trained_5", "trained_15"), judge_trained)
 MASKED_OUT = ValueTask(
     COUNTERFACTUAL, ("my_keep", "weights_before", "weights_after"), judge_counterfactual
 )

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from autograder.tasks.attention_mechanism._given import CONTEXT_ATOL, huge, normal, strided
+from autograder.tasks.attention_mechanism._given import (
+    CONTEXT_ATOL,
+    huge,
+    normal,
+    softmax,
+    strided,
+)
 from autograder.tasks.model import Alternative, Case, Checkpoint, FunctionTask, Misconception
 
 VALUES = "multi_head_general-values"
@@ -14,16 +20,16 @@ STABLE = "multi_head_general-stable"
 
 
 def reference(decoder_state, encoder_states, W):
-    n_heads = W.shape[0]
-    T_enc, d_h = encoder_states.shape
-    if len(decoder_state) % n_heads or d_h % n_heads:
+    n, a, b = W.shape
+    if len(decoder_state) % n or encoder_states.shape[1] % n:
         raise ValueError("n_heads must divide d_s and d_h")
-    queries = decoder_state.reshape(n_heads, -1)
-    states = encoder_states.reshape(T_enc, n_heads, -1)
-    scores = np.einsum("ns,nsh,tnh->nt", queries, W, states)
-    e = np.exp(scores - scores.max(axis=1, keepdims=True))
-    weights = e / e.sum(axis=1, keepdims=True)
-    return np.einsum("nt,tnh->nh", weights, states).reshape(d_h), weights
+    contexts, rows = [], []
+    for i in range(n):
+        states = encoder_states[:, i * b : (i + 1) * b]
+        weights = softmax(states @ (decoder_state[i * a : (i + 1) * a] @ W[i]))
+        rows.append(weights)
+        contexts.append(weights @ states)
+    return np.concatenate(contexts), np.stack(rows)
 
 
 def _args(rng, n_heads, d_s, d_h, T_enc, dtype=np.float64):
@@ -49,6 +55,7 @@ def _stable(rng, sign, dtype=np.float64):
     T_enc, d_h = 5, 6
     encoder = rng.integers(-2, 3, size=(T_enc, d_h)).astype(float)
     encoder[:, 0] = sign * 48.0
+    encoder[-1, 0] = -48.0  # far below the others where they are large: scores differ by 6000
     W = np.zeros((2, 2, 3))
     W[0] = [[1, 0, 0], [0, 1, -2]]
     W[1] = [[0.5, 0, 1], [0, -1, 0.25]]
