@@ -18,7 +18,7 @@ OUTPUT_LIMIT = 1024 * 1024
 """Outputs of one cell that are longer than this are left out of what is kept."""
 CELL_LIMIT = 5000
 SOURCE_LIMIT = 1_000_000
-ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+ID = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 _CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |$)", re.MULTILINE)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig", "a byte-order mark"),

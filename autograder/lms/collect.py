@@ -319,7 +319,7 @@ def _sort_folder(
             student, inside = top, entry.parts[1:]
         else:
             student, inside = _prefix(top, ids, accept_new), (top,)
-        if student not in ids and not (accept_new and people.SAFE_ID.match(student)):
+        if not people.SAFE_ID.match(student) or (student not in ids and not accept_new):
             reason = "no student has that id"
             if len(entry.parts) == 1:
                 reason = "its name does not begin with a student's id and an underscore"

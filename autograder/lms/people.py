@@ -15,7 +15,8 @@ from pathlib import Path
 from autograder.course import Course, CourseError
 from autograder.lms.tables import read_table
 
-SAFE_ID = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}$")
+SAFE_ID = re.compile(r"^[^\W_][\w.@+-]{0,63}\Z")
+"""Ids that can be the name of a folder anywhere: letters and digits of any script, and `. _ @ + -`."""
 MOODLE_NAMES: Mapping[str, tuple[str, ...]] = {
     "key": ("identifier", "id", "identifikator", "identifiant", "identificador"),
     "full": ("full name", "vollständiger name", "nom complet", "nombre completo"),

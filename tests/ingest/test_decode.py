@@ -112,6 +112,7 @@ def test_format_3():
         ("id", None, "without an id"),
         ("id", 7, "not allowed"),
         ("id", "../../x", "not allowed"),
+        ("id", "setup-2\n", "not allowed"),
         ("id", "setup", "used twice"),
         ("source", None, "damaged"),
         ("source", {"a": 1}, "damaged"),

@@ -172,7 +172,7 @@ def roster(course, *ids):
 
 
 def test_a_plain_folder(course, tmp_path):
-    roster(course, "ada", "ada_b", "max", "zoe")
+    roster(course, "ada", "ada_b", "max", "zoe", "Żółć", "a b")
     top = tmp_path / "in"
     for name in (
         "ada/1-doubling.ipynb",
@@ -180,6 +180,8 @@ def test_a_plain_folder(course, tmp_path):
         "max.ipynb",
         "maximilian_x.ipynb",
         "unknown/1-doubling.ipynb",
+        "Żółć/1-doubling.ipynb",
+        "a b/1-doubling.ipynb",
         "homework.ipynb",
     ):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
@@ -189,13 +191,15 @@ def test_a_plain_folder(course, tmp_path):
         "ada": ["1-doubling.ipynb"],
         "ada_b": ["ada_b_1-doubling.ipynb"],
         "max": ["max.ipynb"],
+        "Żółć": ["1-doubling.ipynb"],
     }
     assert {r.name.split("/")[0] for r in summary.strangers} == {
         "maximilian_x.ipynb",
         "unknown",
         "homework.ipynb",
+        "a b",
     }
-    assert summary.missing == ["zoe"]
+    assert summary.missing == ["a b", "zoe"]
     assert "unknown" in collect(course, HW, top, accept_new=True).written
 
 
