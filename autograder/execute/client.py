@@ -25,6 +25,7 @@ from autograder.course import CourseError
 
 from . import wire
 from .limits import Limits
+from .messages import discreet
 from .wire import MalformedMessage, Outcome, Raised
 
 START_TIMEOUT = 300.0
@@ -683,7 +684,7 @@ def _read_outcome(data: Any, interrupted: bool) -> Outcome:
             raised=Raised("TimeoutError", ("TimeoutError", "OSError", "Exception"), message)
         )
     try:
-        return wire.decode_outcome(data)
+        return discreet(wire.decode_outcome(data))
     except MalformedMessage as error:
         return Outcome(raised=Raised("MalformedMessage", ("MalformedMessage",), str(error)))
 
