@@ -26,6 +26,7 @@ from autograder.course import CourseError
 from . import wire
 from .limits import Limits
 from .messages import discreet
+from .sandbox import unavailable
 from .wire import MalformedMessage, Outcome, Raised
 
 START_TIMEOUT = 300.0
@@ -171,6 +172,13 @@ class _Alias(_Line):
         return self._line.ask(request, fd)
 
 
+def _refusal(reason: str) -> str:
+    return (
+        f"this machine cannot isolate students' code ({reason}); --no-sandbox grades "
+        "without isolation: students' code then runs with your rights"
+    )
+
+
 class WarmProcess(_Line):
     """One warm process and the line to it."""
 
@@ -210,8 +218,7 @@ class WarmProcess(_Line):
             if "error" in answer:
                 text = answer["error"]
                 raise CourseError(
-                    f"this machine cannot isolate students' code ({text}); --no-sandbox grades "
-                    "without isolation: students' code then runs with your rights"
+                    _refusal(text)
                     if self.sandbox
                     else f"the process that runs notebooks did not start: {text}"
                 )
@@ -269,6 +276,11 @@ class Executor:
         sandbox: bool = True,
         released: Sequence[Sequence[str]] = (),
     ) -> None:
+        reason = unavailable() if sandbox else ""
+        if reason:
+            raise CourseError(_refusal(reason))
+        if not hasattr(socket, "send_fds"):
+            raise CourseError("notebooks are run on Linux and macOS; on Windows, grade in WSL")
         self.workers, self.cold, self.sandbox = workers, cold, sandbox
         share = sandbox and not cold
         self.released = [tuple(sources) for sources in released] if share else []
