@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 
 __version__ = "1.0.0"
-COLOURS = ("#1e8798", "#7f2635", "#f3b23a", "#4b5f9e", "#8a8a8a")  # apart in hue and in lightness
+COLOURS, HATCHES = ("#1e8798", "#7f2635", "#f3b23a", "#4b5f9e"), ("", "//", "..", "xx")
 QUIVER = {"angles": "xy", "scale_units": "xy", "scale": 1, "width": 0.012, "zorder": 4}
-HATCHES = ("", "//", "..", "xx", "++")
 MISTAKES = {  # what a checkpoint can recognise: likely cause | what to try
     "stale": "an input was changed after this was computed | run the section from its first cell",
     "unscaled": "these are raw dot products, not scaled | divide by np.sqrt(K.shape[-1])",
@@ -22,7 +21,6 @@ MISTAKES = {  # what a checkpoint can recognise: likely cause | what to try
     "mask_after": "the mask came after the softmax | put -inf into the scores, then apply softmax",
     "empty_row": "the masks block all, and softmax of only -inf is 0/0 | give each row a True (1)",
     "temperature": "0 divides by nothing, below 0 the ranking turns | try 0.5 (sharper), 2.0 (softer)",
-    "unpaired": "a key without a value, or a value without a key | add or remove a row in both",
     "nothing": "nothing is changed or removed | put in new numbers, or one False",
     "no_sum": "no division by the row's sum | divide by powers.sum(axis=-1, keepdims=True)",
     "leak": "the mask is missing, transposed, inverted or late | print it: row = query, True = may",
@@ -56,7 +54,6 @@ _LESSON: dict[str, object] = {}  # name -> what the lesson starts from
 
 def begin(checkpoints, **lesson) -> None:
     """Name this notebook's checkpoints, for `summary`, and the lesson's inputs, for `unchanged`."""
-    _RUN.clear()
     _RUN.update(dict.fromkeys(checkpoints, ("·", "not run yet")))
     _LESSON.update(lesson)
 
@@ -95,8 +92,7 @@ def check_true(claim: str, holds, advice: str = "") -> None:
 def check_array(name: str, value, shape=None, finite: bool = True) -> None:
     """A plain numeric array, of this shape (None = any length), without NaN or infinity."""
     if type(value) is not np.ndarray or value.dtype.kind not in "biuf":
-        fix = ".detach().numpy()" if hasattr(value, "detach") else "np.array(..., dtype=float)"
-        advice = f"a numpy array of numbers is needed | use {fix}"
+        advice = "a numpy array is needed | use np.array(..., dtype=float), or .detach().numpy()"
         raise CheckError(f"`{name}` is a {type(value).__name__}", advice)
     wanted = value.shape if shape is None else tuple(shape)
     if value.ndim != len(wanted) or any(
@@ -134,12 +130,10 @@ def check_weights(name: str, weights, scores, allowed=True) -> None:
     check_true(f"`{name}` is 0 at masked keys (it has {leak})", allowed | (weights == 0), "leak")
     sums, down = weights.sum(axis=-1), weights.sum(axis=0)
     known = "wrong_axis" if np.allclose(down, 1) else "no_sum" if allowed.all() else "mask_after"
-    one = np.isclose(sums, 1, rtol=0, atol=1e-6)
-    check_true(f"each row of `{name}` sums to 1 (row 0 to {sums[0]:.4g})", one, known)
+    check_true(f"rows of `{name}` sum to 1 ({sums[0]:.4g})", np.isclose(sums, 1, 0, 1e-6), known)
     scores = np.where(allowed, scores, -np.inf)
-    best = np.argmax(scores, axis=-1)[..., None]
-    ratios = np.exp(scores - np.take_along_axis(scores, best, -1))
-    check_close(name, weights, ratios * np.take_along_axis(weights, best, -1))
+    ratios = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    check_close(name, weights, ratios * weights.max(axis=-1, keepdims=True))
 
 
 def _first(where) -> list[int]:
@@ -233,8 +227,7 @@ def _picture(title: str, told: list[str], size, **labels):
 
     words, stream = f"{title}: {'; '.join(told)}.", BytesIO()
     figure = Figure(size, layout="constrained")
-    axes = figure.subplots()
-    axes.set(title=title, **labels)
+    axes = figure.subplots(subplot_kw={"title": title, **labels})
     yield axes
     figure.savefig(stream, format="png", dpi=110)
     png = b64encode(stream.getvalue()).decode("ascii")
@@ -252,10 +245,9 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
     weights = np.atleast_2d(np.asarray(weights, dtype=float))
     (n_q, n_k), small = weights.shape, weights.size <= 64
     queries, keys = _names(queries, n_q, "q"), _names(keys, n_k, "k")
-    told = []
-    for query, row in zip(queries, weights[:12], strict=False):
-        best = range(n_k) if n_k <= 4 else [int(np.argmax(row))]
-        told.append(f"{query} to {', '.join(f'{keys[j]} {row[j]:.2f}' for j in best)}")
+    tops = [range(n_k) if n_k <= 4 else [int(np.argmax(row))] for row in weights[:12]]
+    said = [", ".join(f"{keys[j]} {weights[i, j]:.2f}" for j in js) for i, js in enumerate(tops)]
+    told = [f"{query} to {each}" for query, each in zip(queries, said, strict=False)]
     size = (2.6 + 0.85 * n_k, 1.4 + 0.55 * n_q) if small else (6.4, 4.8)
     with _picture(title, told, size, xlabel="key (source)", ylabel="query (destination)") as axes:
         image = axes.imshow(weights, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
@@ -287,10 +279,11 @@ def bars(weights, keys=None, title="Attention weights") -> None:
     weights = np.asarray(weights, dtype=float).reshape(-1)
     keys, size = _names(keys, len(weights), "k"), (1.6 + 1.1 * len(weights), 3.0)
     told = [f"{key} {weight:.4f}" for key, weight in zip(keys, weights, strict=True)]
-    labels = {"xlabel": "key", "ylabel": "attention weight", "ylim": (0, 1.1)}
-    with _picture(title, told, size, **labels) as axes:
+    with _picture(
+        title, told, size, xlabel="key", ylabel="attention weight", ylim=(0, 1.1)
+    ) as axes:
         for i, key in enumerate(keys):
-            bar = axes.bar(key, weights[i], color=COLOURS[i % 5], hatch=HATCHES[i % 5], ec="black")
+            bar = axes.bar(key, weights[i], color=COLOURS[i % 4], hatch=HATCHES[i % 4], ec="black")
             axes.bar_label(bar, fmt="%.4f", padding=3)
 
 

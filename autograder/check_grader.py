@@ -356,7 +356,12 @@ def run(args, course: Course) -> int:
     failed = 0
     os.chdir(course.root)
     for name in args.assignment or release.source_names(course):
+        before = stamp.digest(course, name)
         findings = check(course, name, args.workers)
+        if stamp.digest(course, name) != before:
+            findings.problems.append(
+                "tasks, sources or helper were changed meanwhile: run it again"
+            )
         report(findings)
         if findings.problems:
             failed += 1

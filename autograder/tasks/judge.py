@@ -272,7 +272,7 @@ def _fault(
     bad = [
         d
         for c, d in zip(cases, checked.differences, strict=True)
-        if c.checkpoint == checkpoint and d is not None
+        if c.checkpoint == checkpoint and d is not None and not c.returns_only
     ]
     kinds = {d.kind for d in bad}
     if len(kinds) == 1 and bad[0].kind in FAULTS:

@@ -57,8 +57,8 @@ def probes(rng: np.random.Generator) -> list[Case]:
 @book.wrong(
     "polarity-unchanged",
     fails="polarity",
-    message="The mask came back as it was. In nn.MultiheadAttention True means blocked, so exactly the keys "
-    "that you allow would be hidden: negate it with ~.",
+    message="The mask came back as it was, and in nn.MultiheadAttention True means blocked: exactly the "
+    "keys that you allow would be hidden. Negate it with ~.",
     source="https://github.com/mlwithme/TransformerTranslation/issues/2",
 )
 def unchanged(allowed):

@@ -146,7 +146,7 @@ def one_sum(z):
 @book.wrong(
     "one-max-for-all-rows",
     fails="stable",
-    message="One maximum of the whole array is subtracted. A row far below it underflows to 0/0. Take "
+    message="One maximum of the whole array is subtracted, and a row far below it underflows to 0/0. Take "
     "the maximum of each row (axis=-1, keepdims=True), and try rows that lie 9000 apart.",
     source="https://shusei-e.github.io/deep%20learning/softmax_without_overflow/",
 )
