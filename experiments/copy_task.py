@@ -1,7 +1,8 @@
 """The copy task: what a fixed-size state costs, and what attention gives back.
 
     python -m experiments.copy_task run --seed 0       # all lengths, both models, the fast way
-    python -m experiments.copy_task bench              # the same work done the straightforward way
+    python -m experiments.copy_task straightforward    # the same work done the straightforward way
+    python -m experiments.copy_task bench              # both ways side by side, half a minute
     python -m experiments.copy_task report             # figures and docs/copy-task.md from the results
 
 One model per length and kind. A sequence of `length` random symbols goes in; the same sequence must come
@@ -128,12 +129,12 @@ def plain_greedy(model, state, token, T_dec):
     return torch.cat(logits, dim=1)
 
 
-def train(model, length, updates, seed, batch=32, rate=0.005, solved=0.995, progress=None):
-    """Adam on fresh random sequences; stops early when nearly every token is right. Returns the curve."""
+def train(model, length, updates, seed, solved=0.995, batch=32, rate=0.005, progress=None):
+    """Adam on fresh random sequences until nearly every token is right. Returns the curve."""
     random = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
     curve, recent = [], 0.0
-    for update in range(updates):
+    while len(curve) < updates and recent <= solved:
         source = torch.randint(SYMBOLS, (batch, length), generator=random)
         logits, _ = model(source, source)
         optimizer.zero_grad()
@@ -143,9 +144,7 @@ def train(model, length, updates, seed, batch=32, rate=0.005, solved=0.995, prog
         curve.append((logits.argmax(dim=2) == source).float().mean().item())
         recent = 0.9 * recent + 0.1 * curve[-1]
         if progress is not None:
-            progress(update + 1, updates, recent)
-        if recent > solved:
-            break
+            progress(len(curve), updates, recent)
     return curve
 
 
@@ -156,6 +155,20 @@ def accuracy(model, length, seed, sequences=256):
     source = torch.randint(SYMBOLS, (sequences, length), generator=random)
     logits, _ = model.eval()(source)
     return (logits.argmax(dim=2) == source).float().mean().item()
+
+
+class Bar:
+    """A progress bar on one line, with the time that is left at most."""
+
+    def __init__(self, label):
+        self.label, self.began = label, time.monotonic()
+
+    def __call__(self, done, total, value):
+        if done % 10 == 0 or done == total:
+            left = (time.monotonic() - self.began) / done * (total - done)
+            filled = "#" * (20 * done // total)
+            text = f"{self.label} [{filled:<20}] {done}/{total} accuracy {value:.2f}"
+            print(f"\r{text}, at most {left:3.0f} s left", end="")
 
 
 # --- cells of the notebook: end ---
@@ -179,9 +192,9 @@ class LoopEncoder(nn.Module):
 
 
 class LoopAttentionCopier(AttentionCopier):
-    """The straightforward model: cells in a loop, U_a h worked out anew at every decoder step."""
+    """The straightforward model: cells in a loop, d_attn like every other size, U_a h at every step."""
 
-    def __init__(self, d_emb=16, d_h=64, d_attn=16):
+    def __init__(self, d_emb=16, d_h=64, d_attn=64):
         super().__init__(d_emb, d_h, d_attn)
         self.encoder = LoopEncoder(d_emb, d_h)
 
@@ -213,15 +226,16 @@ KINDS = {
 }
 
 
-def one(way: str, kind: str, length: int, seed: int, updates: int = UPDATES, show: bool = True):
+def one(way, kind, length, seed, updates=UPDATES, solved=0.995, show=True):
     """Train and measure one model; the straightforward way never stops early."""
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # vanishing gradients are slow numbers
     torch.manual_seed(seed)
     began = time.process_time()
     model = KINDS[way][kind]()
-    solved = 0.995 if way == "fast" else 2.0
-    curve = train(model, length, updates, seed, solved=solved, progress=Bar() if show else None)
+    solved = solved if way == "fast" else 2.0
+    bar = Bar(f"{kind} {length}") if show else None
+    curve = train(model, length, updates, seed, solved, progress=bar)
     trained = time.process_time() - began
     row = {
         "way": way,
@@ -234,20 +248,6 @@ def one(way: str, kind: str, length: int, seed: int, updates: int = UPDATES, sho
         "cpu_seconds": round(time.process_time() - began, 2),
     }
     return model, row
-
-
-class Bar:
-    """A progress bar with the time left, on one line."""
-
-    def __init__(self):
-        self.began = time.monotonic()
-
-    def __call__(self, done: int, total: int, value: float) -> None:
-        if done % 10 and done != total:
-            return
-        left = (time.monotonic() - self.began) / done * (total - done)
-        filled = "#" * (20 * done // total)
-        print(f"\r[{filled:<20}] {done}/{total} accuracy {value:.2f} at most {left:3.0f} s", end="")
 
 
 @torch.no_grad()
@@ -271,14 +271,48 @@ def run(seed: int) -> Path:
     return save(f"fast-seed-{seed}", rows, began, heatmaps=heatmaps)
 
 
-def bench(seed: int = 0) -> Path:
-    """The straightforward way, for the same seed, lengths and number of updates at most."""
+def straightforward(seed: int = 0) -> Path:
+    """Everything the straightforward way, for one seed: the same lengths, batches and rate."""
     began, rows = time.process_time(), []
     for length in LENGTHS:
         for kind in ("plain", "attention"):
             rows.append(one("straightforward", kind, length, seed)[1])
             print(f"\n{rows[-1]}", flush=True)
     return save(f"straightforward-seed-{seed}", rows, began)
+
+
+def seconds(way: str, kind: str, length: int, updates: int) -> float:
+    """CPU seconds of one update."""
+    torch.manual_seed(0)
+    model = KINDS[way][kind]()
+    began = time.process_time()
+    train(model, length, updates, 0, solved=2.0)
+    return (time.process_time() - began) / updates
+
+
+def bench(updates: int = 12, rounds: int = 3) -> Path:
+    """Both ways side by side, in turns, so that a busy machine is fair to both."""
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    rows = []
+    kept = json.loads((RESULTS / "fast-seed-0.json").read_text("utf-8"))["rows"]
+    for length in LENGTHS:
+        for kind in ("plain", "attention"):
+            found: dict[str, list[float]] = {way: [] for way in KINDS}
+            for _ in range(rounds):
+                for way, times in found.items():
+                    times.append(seconds(way, kind, length, updates))
+            used = next(r["updates"] for r in kept if (r["kind"], r["length"]) == (kind, length))
+            each = {way: round(float(np.median(times)), 5) for way, times in found.items()}
+            rows.append({"kind": kind, "length": length, "fast_updates": used, **each})
+            print(rows[-1], flush=True)
+    fast = sum(row["fast"] * row["fast_updates"] for row in rows)
+    loop = sum(row["straightforward"] * UPDATES for row in rows)
+    print(f"one seed: fast {fast:.0f}, straightforward {loop:.0f} CPU seconds, {fast / loop:.2f}")
+    data = {"rows": rows, "fast_seconds": round(fast, 1), "straightforward_seconds": round(loop, 1)}
+    path = RESULTS / "bench.json"
+    path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    return path
 
 
 def save(name: str, rows: list, began: float, **more) -> Path:
@@ -294,7 +328,7 @@ def save(name: str, rows: list, began: float, **more) -> Path:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["run", "bench", "report"])
+    parser.add_argument("what", choices=["run", "straightforward", "bench", "report"])
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if args.what == "report":
@@ -302,7 +336,7 @@ def main() -> None:
 
         copy_report.write()
     else:
-        {"run": run, "bench": bench}[args.what](args.seed)
+        bench() if args.what == "bench" else globals()[args.what](args.seed)
 
 
 if __name__ == "__main__":
