@@ -38,6 +38,8 @@ MANY = 4
 _MADE = re.compile(r"^cell-\d+(-\d+)?$")
 """Ids that `decode` made because there were none; it has told that already."""
 
+_NAME = re.compile(r"`[^`]*`")
+
 Matches = dict[int, Piece]
 
 
@@ -64,7 +66,23 @@ def repair(nb: NotebookNode, released: NotebookNode) -> tuple[NotebookNode, list
     pieces = _restore_locked(pieces, matches, cells, [] if older else says)
     _tell_settings(matches, cells, says)
     order = _arrange(pieces, matches, cells, emptied, says)
-    return _build(order, released, says), says
+    return _build(order, released, says), _together(says)
+
+
+def _together(says: list[str]) -> list[str]:
+    """The sentences, where more than `MANY` differ in the cell's name alone told as one."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for sentence in says:
+        groups[_NAME.sub("", sentence, count=1)].append(sentence)
+    told: list[str] = []
+    for same in groups.values():
+        if len(same) <= MANY:
+            told.extend(dict.fromkeys(same))
+            continue
+        names = [match[0] for sentence in same[1:] if (match := _NAME.search(sentence))]
+        likewise = f"likewise {', '.join(names)}" if names else f"{len(same)} times"
+        told.append(f"{same[0][:-1]} ({likewise}).")
+    return told
 
 
 # --- reading what is there -----------------------------------------------------------------------
@@ -477,7 +495,7 @@ def _tell_lost_metadata(matches: Matches, cells: list[Released], says: list[str]
     ]
     if ids:
         count = "One cell" if len(ids) == 1 else f"{len(ids)} cells"
-        says.append(f"{count} had another cell id than in the release; it was put back.")
+        says.append(f"{count} had another cell id than in the release; the release's was put back.")
 
 
 def _tell(says: list[str], cells: list[Released], one: str, many: str) -> None:

@@ -455,7 +455,7 @@ def _copies(one: _Release, file: _File, ranked: list[_File]) -> str:
     why = "it is the newest"
     second = next(f for f in ranked if f is not file)
     if second.data == file.data:
-        why = "they are the same"
+        why = "all copies are the same"
     elif second.notebook is None:
         why = "the other one can't be read"
     elif _work(file, one) > _work(second, one):

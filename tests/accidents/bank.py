@@ -466,7 +466,7 @@ def copy_that_is_cut_off_beside(t):
     return files
 
 
-@accident("they are the same")
+@accident("are the same")
 def copy_that_is_the_same_beside(t):
     files = files_of(t.solved)
     files[f"old/{own(t)}"] = files[own(t)]

@@ -406,6 +406,19 @@ ACTIONS = st.lists(
 )
 
 
+def test_many_alike_are_told_in_one_sentence_that_names_each():
+    release = released()
+    for number in range(8):
+        metadata = deepcopy(cell(release, "double-value").metadata)
+        metadata["nbgrader"]["grade_id"] = f"more-{number}"
+        release.cells.append(
+            new_code_cell(f"# check {number}\nassert True", id=f"more-{number}", metadata=metadata)
+        )
+    _, says = repair(solved(), release)
+    assert len(says) == 1
+    assert all(f"`more-{number}`" in says[0] for number in range(8))
+
+
 @settings(max_examples=150, deadline=None)
 @given(ACTIONS)
 def test_any_series_of_accidents_leaves_a_valid_notebook_with_all_released_cells(actions):
