@@ -48,7 +48,7 @@ def ids(nb, tasks: NotebookTasks) -> Found:
             yield f"the id {own!r} stands twice"
         seen.add(own)
         grade_id = meta(cell).get("grade_id")
-        if grade_id and own.replace("_", "-") != grade_id.replace("_", "-"):
+        if grade_id and own.replace("_", "-") != grade_id.replace("_", "-").lower():
             yield f"the cell of grade_id {grade_id!r} has the id {own!r}"
 
 

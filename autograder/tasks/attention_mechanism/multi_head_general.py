@@ -512,7 +512,8 @@ Raises:
             "heads-weights-in-columns",
             weights_in_columns,
             ALL_BUT_SIZES,
-            "The weights have shape (T_enc, n_heads); the docstring asks for one row a head.",
+            "The weights have shape (T_enc, n_heads): heads stand in columns. The docstring asks for one "
+            "row a head; put the heads on axis 0.",
         ),
         Misconception(
             "heads-not-concatenated",
