@@ -255,7 +255,7 @@ def _paired(K: np.ndarray, V: np.ndarray, k: str, v: str) -> None:
     lab.check_true(
         f"{k} and {v} have as many rows ({len(K)} and {len(V)})",
         len(K) == len(V),
-        "unpaired",
+        "no_fit",
     )
 
 

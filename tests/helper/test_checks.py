@@ -59,8 +59,8 @@ def test_right_values_pass():
         (1.0, None, "`x` is a float"),
         (np.ones(2).view(np.recarray), None, "`x` is a recarray"),
         (np.ma.masked_array([1.0]), None, "`x` is a MaskedArray"),
-        (np.array(["a"]), None, "a numpy array of numbers"),
-        (np.array([1j]), None, "a numpy array of numbers"),
+        (np.array(["a"]), None, "a numpy array is needed"),
+        (np.array([1j]), None, "a numpy array is needed"),
         (np.ones((3, 2)), (2, 3), "queries and keys are swapped"),
         (np.ones((4, 3)), (2, 3), "shape (4, 3), not (2, 3)"),
         (np.ones(3), (2, 3), "shape (3,), not (2, 3)"),
@@ -120,7 +120,7 @@ def test_a_difference_with_no_known_cause_points_at_its_place():
         (np.array([[1.5, -0.5, 0.0], [0.2, 0.3, 0.5]]), True, "the property gives"),
         (np.full((2, 3), 1 / 3), True, "the property gives"),
         (softmax(SCORES), np.zeros((2, 3), dtype=bool), "keeps a key, first at [0]"),
-        (softmax(SCORES).astype(int), True, "sums to 1"),
+        (softmax(SCORES).astype(int), True, "sum to 1"),
     ],
 )
 def test_weights_that_are_no_softmax(weights, allowed, words):
@@ -129,6 +129,7 @@ def test_weights_that_are_no_softmax(weights, allowed, words):
 
 @pytest.fixture
 def begun():
+    lab._RUN.clear()
     lab.begin(["first", "second", "third"], Q=[[1, 0]], claim="rows sum to one")
 
 

@@ -76,6 +76,7 @@ def play(name: str, edits: list[Edit], folder: Path, skip: tuple[str, ...] = ())
     asked = {part.checkpoint.grade_id: part for part in tasks.parts if isinstance(part, ValueTask)}
     played, answers = Played(), Answers()
     held = {"__name__": "__main__"}
+    lab._RUN.clear()
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -172,7 +172,7 @@ WRONG = {
     ),
     "a value too few": (
         *(ONE, "your-change-2", "[0.0, 10.0], [10.0, 10.0]])", "[10.0, 10.0]])"),
-        *("memory-paired", "without a value"),
+        *("memory-paired", "as many rows"),
     ),
     "negative temperature": (
         *(TWO, "your-change-6", "my_temperature = 1.0", "my_temperature = -1.0"),
