@@ -250,6 +250,6 @@ def shrunk(path: Path) -> Path:
     """The picture in few colours and at most 1000 pixels wide: small enough for a repository."""
     picture = Image.open(path).convert("RGB")
     picture.thumbnail((1000, 1000), Image.Resampling.LANCZOS)
-    few = picture.quantize(200, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few = picture.quantize(200, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
     return path
