@@ -492,7 +492,8 @@ Returns:
             "clinic-returns-wrong-shape",
             Adapted(returns_the_wrong_shape),
             (WRONG, ONES),
-            "The tensor is right, but the shape returned is the one it has, not the one it should have.",
+            "The tensor is right, but the shape returned is the one it has. Return the one that it should "
+            "have.",
         ),
         Misconception(
             "clinic-v_a-as-column",
@@ -505,7 +506,7 @@ Returns:
             "clinic-always-fine",
             Adapted(always_fine),
             (WRONG, ONES),
-            "The answer is always None. Does every branch return what it finds?",
+            "The answer is always None. A branch finds the tensor and does not say so. Does each one return?",
         ),
     ),
     alternatives=(

@@ -86,9 +86,8 @@ def assertion(decoder_state, encoder_states):
     return weights @ encoder_states, weights
 
 
-def printed_error(decoder_state, encoder_states):
+def none_for_an_error(decoder_state, encoder_states):
     if decoder_state.shape[0] != encoder_states.shape[1]:
-        print("d_s and d_h differ")
         return None
     weights = softmax(encoder_states @ decoder_state)
     return weights @ encoder_states, weights
@@ -260,10 +259,10 @@ Source: Luong, Pham, Manning (2015), section 3.1.""",
             "`python -O`. Write `raise ValueError(...)`.",
         ),
         Misconception(
-            "dot-printed-error",
-            printed_error,
+            "dot-none-for-an-error",
+            none_for_an_error,
             (SIZES,),
-            "The function prints a message and returns. A caller goes on with None; raise ValueError.",
+            "The function returns None where it should stop. A caller goes on with it; raise ValueError.",
         ),
         Misconception(
             "dot-scaled",
