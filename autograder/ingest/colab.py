@@ -2,7 +2,8 @@
 
 Each rewriting keeps the student's line in a comment, so that nothing of the work is hidden, and is
 reported. Only lines that would fail or do harm under grading are touched: installations, Drive mounts
-and other parts of `google.colab`, changes to folders that exist in Colab alone, and plot windows.
+and other parts of `google.colab`, changes to folders that exist in Colab alone, plot windows, and
+`%reset`, which would take the answers away before they are asked.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import re
 from autograder.ingest.text import parse
 
 _QUICK = re.compile(
-    r"pip|conda|google|matplotlib|\.use\(|switch_backend|chdir|\bapt|/content|mamba"
+    r"pip|conda|google|matplotlib|\.use\(|switch_backend|chdir|\bapt|/content|mamba|%reset"
 )
 _INSTALL = re.compile(
     r"^(\s*)(?:[\w, ]+=\s*)?[%!]\s*(?:(?:\S*python[\d.]*|\{?sys\.executable\}?)\s+-m\s+|sudo\s+|uv\s+)*"
     r"(?:pip[\d.]*|conda|mamba|apt|apt-get)\b.*$"
 )
 _CHANGE_FOLDER = re.compile(r"^(\s*)%cd\s+[\"']?/content\b.*$")
+_RESET = re.compile(r"^(\s*)%reset(?:_selective)?\b.*$")
 _GUI = re.compile(r"^(\s*)%matplotlib\s+(?!inline\b|--list\b|-l\b)\S+.*$")
 _GUI_NAME = re.compile(r"^(?:tk|qt|gtk|wx|mac|webagg|nbagg|ipympl|widget|notebook)", re.IGNORECASE)
 _LEFT_OUT = "left out when grading:"
@@ -69,6 +71,9 @@ def _line(line: str, found: list[str]) -> str | None:
         return f"{match[1]}pass  # {_LEFT_OUT} {line.strip()}"
     if match := _CHANGE_FOLDER.match(line):
         found.append("changing to a folder of Colab")
+        return f"{match[1]}pass  # {_LEFT_OUT} {line.strip()}"
+    if match := _RESET.match(line):
+        found.append("deleting all variables")
         return f"{match[1]}pass  # {_LEFT_OUT} {line.strip()}"
     if match := _GUI.match(line):
         found.append("opening plot windows")

@@ -938,23 +938,28 @@ def a_cell_for_the_shell(t):
     return with_cell(t, "%%bash\necho hello\nexit 3")
 
 
-@accident("", status="graded")
+@accident("deleting all variables")
 def variables_deleted_at_the_end(t):
     return with_cell(t, "%reset -f", at=None)
 
 
 @accident("", status="graded")
 def names_used_for_something_else_at_the_end(t):
-    names = sorted(
-        {
-            name
-            for one in t.solved[t.notebook].cells
-            if one.cell_type == "code"
-            for name in re.findall(r"^(?:def )?(\w+)(?: =|\()", one.source, re.MULTILINE)
-        }
-        - {"print", "evidence", "display"}
-    )
-    return with_cell(t, "\n".join(f"{name} = 'something else'" for name in names), at=None)
+    """All names but those that the student's other functions call: those they have broken themselves."""
+    sources = [one.source for one in t.solved[t.notebook].cells if one.cell_type == "code"]
+    names = {
+        name
+        for source in sources
+        for name in re.findall(r"^(?:def )?(\w+)(?: =|\()", source, re.MULTILINE)
+    }
+    called = {
+        name
+        for name in names
+        for source in sources
+        if "def " in source and f"def {name}(" not in source and re.search(rf"\b{name}\b", source)
+    }
+    free = sorted(names - called - {"print", "evidence", "display"})
+    return with_cell(t, "\n".join(f"{name} = 'something else'" for name in free), at=None)
 
 
 @accident("", status="graded")

@@ -81,20 +81,20 @@ def _roles(nb) -> dict[str, str]:
     }
 
 
-def cases(found: dict[str, Target], shift: int = 0) -> list[Case]:
+def cases(found: dict[str, Target]) -> list[Case]:
     """Each student has as many accidents as there are notebooks, one in each."""
     names = list(found)
     return [
-        Case(one, f"student-{number // len(names):02}", names[(number + shift) % len(names)])
+        Case(one, f"student-{number // len(names):02}", names[number % len(names)])
         for number, one in enumerate(ACCIDENTS)
     ]
 
 
-def class_files(found: dict[str, Target], shift: int = 0) -> dict[str, Files]:
+def class_files(found: dict[str, Target]) -> dict[str, Files]:
     """What each student of the class hands in."""
     pristine = files_of(next(iter(found.values())).solved)
     students: dict[str, dict[str, Files]] = {}
-    for case in cases(found, shift):
+    for case in cases(found):
         damaged = case.accident.damage(found[case.notebook])
         students.setdefault(case.student, {})[case.notebook] = {
             name: data

@@ -1,6 +1,7 @@
-"""A class of accidents, graded by the real command: nobody loses a point, nothing stops, all is told.
+"""Accidents in a class and alone: nobody loses a point, nothing stops, all is told.
 
-`make check-accidents` runs this and prints a table of what came of each accident.
+The class hands in the walkthrough and is graded by the real command, one accident in each notebook; alone, each
+accident happens to a submission of the practice. `make check-accidents` runs this and prints a table.
 """
 
 from __future__ import annotations
@@ -21,49 +22,78 @@ from tests.conftest import ROOT, Scratch
 from .bank import ACCIDENTS, files_of, write
 from .targets import PRACTICE, WALKTHROUGH, cases, class_files, targets
 
-# Each accident happens to one notebook of each assignment, to another one in each.
-SHIFTS = {WALKTHROUGH: 0, PRACTICE: 1}
-ASSIGNMENTS = {n: shift for n, shift in SHIFTS.items() if (ROOT / "release" / n).is_dir()}
+ALONE = PRACTICE if (ROOT / "release" / PRACTICE).is_dir() else WALKTHROUGH
 BYSTANDERS = ("aaa-first", "student-20-more", "zzz-last")
 CELL_SECONDS = "15"
 
 
-class Graded:
-    """One assignment's class of accidents, graded once by the command."""
+class Group:
+    """A scratch course whose students have the accidents of one assignment."""
 
     def __init__(self, scratch: Scratch, assignment: str):
         self.scratch = scratch
         self.course = Course(scratch.root)
         self.assignment = assignment
         self.targets = targets(Course(ROOT), assignment)
-        self.cases = {c.accident.name: c for c in cases(self.targets, ASSIGNMENTS[assignment])}
-        solved = files_of(next(iter(self.targets.values())).solved)
-        for name in BYSTANDERS:
-            write(self.folder(name), solved)
-        for name, files in class_files(self.targets, ASSIGNMENTS[assignment]).items():
-            write(self.folder(name), files)
-        self.folder("nothing-in-it").mkdir(parents=True)
-        self.done = scratch.run("grade", assignment, "--quiet", check=False)
-        self.students = scratch.results(assignment)["students"]
+        self.cases = {c.accident.name: c for c in cases(self.targets)}
+        self.solved = files_of(next(iter(self.targets.values())).solved)
+        self.students: dict[str, dict] = {}
+        self.perfect: dict = {}
+        self.done = None
 
     def folder(self, name: str):
         return self.scratch.root / "submitted" / name / self.assignment
 
-    @property
-    def perfect(self) -> dict:
-        return self.students[BYSTANDERS[0]]
+    def as_a_class(self) -> Group:
+        for name in BYSTANDERS:
+            write(self.folder(name), self.solved)
+        for name, files in class_files(self.targets).items():
+            write(self.folder(name), files)
+        self.folder("nothing-in-it").mkdir(parents=True)
+        self.done = self.scratch.run("grade", self.assignment, "--quiet", check=False)
+        self.students = self.scratch.results(self.assignment)["students"]
+        self.perfect = self.students[BYSTANDERS[0]]
+        return self
+
+    def one_by_one(self) -> Group:
+        """Each accident in a submission of one notebook, by a student of its own."""
+        plan = runs.prepare(self.course, self.assignment)
+        write(self.folder("perfect"), self.solved)
+        for one in ACCIDENTS:
+            target = self.targets[self.cases[one.name].notebook]
+            others = {f"{other}.ipynb" for other in target.others}
+            files = {n: d for n, d in one.damage(target).items() if n not in others}
+            write(self.folder(student(one)), files)
+        names = ["perfect", *(student(one) for one in ACCIDENTS)]
+        with Executor(workers=2) as executor, ThreadPoolExecutor(2) as pool:
+            grade = pool.map(lambda name: grade_submission(plan, name, executor).entry, names)
+            self.students = dict(zip(names, grade, strict=True))
+        self.perfect = self.students["perfect"]
+        return self
 
 
-@pytest.fixture(scope="module", params=ASSIGNMENTS)
-def graded(request, tmp_path_factory):
+def student(one) -> str:
+    return one.name.replace("_", "-")
+
+
+@pytest.fixture(scope="module")
+def quick_timeout():
     before = os.environ.get("COURSE_CELL_SECONDS")
     os.environ["COURSE_CELL_SECONDS"] = CELL_SECONDS
-    try:
-        yield Graded(Scratch(tmp_path_factory.mktemp("accidents")), request.param)
-    finally:
-        os.environ.pop("COURSE_CELL_SECONDS")
-        if before is not None:
-            os.environ["COURSE_CELL_SECONDS"] = before
+    yield
+    os.environ.pop("COURSE_CELL_SECONDS")
+    if before is not None:
+        os.environ["COURSE_CELL_SECONDS"] = before
+
+
+@pytest.fixture(scope="module")
+def together(quick_timeout, tmp_path_factory):
+    return Group(Scratch(tmp_path_factory.mktemp("together")), WALKTHROUGH).as_a_class()
+
+
+@pytest.fixture(scope="module")
+def alone(quick_timeout, tmp_path_factory):
+    return Group(Scratch(tmp_path_factory.mktemp("alone")), ALONE).one_by_one()
 
 
 def scores(entry: dict, notebook: str) -> dict:
@@ -78,81 +108,65 @@ def told(entry: dict, notebook: str) -> str:
     return "\n".join([*repairs, *entry["notes"], problem])
 
 
+def check(group: Group, name: str, one) -> None:
+    entry, notebook = group.students[name], group.cases[one.name].notebook
+    status = entry["notebooks"][notebook]["status"]
+    said = told(entry, notebook)
+    assert status in one.status.split("|"), said
+    assert re.search(one.told, said), said
+    if one.whole:
+        assert scores(entry, notebook) == scores(group.perfect, notebook)
+    else:
+        assert set(scores(entry, notebook).values()) == {None}
+        assert entry["status"] == "ungradable"
+        assert entry["score"] is None
+    if status == "graded":
+        assert f"{notebook}: " not in "\n".join(entry["repairs"])
+
+
 def test_there_are_at_least_sixty_kinds():
     assert len({one.name for one in ACCIDENTS}) == len(ACCIDENTS) >= 60
 
 
-def test_the_batch_does_not_stop(graded):
-    assert graded.done.returncode in (0, 1), graded.done.stderr
-    students = {case.student for case in graded.cases.values()}
-    assert set(graded.students) == students | set(BYSTANDERS) | {"nothing-in-it"}
-    assert "Traceback" not in graded.done.stderr
+def test_the_batch_does_not_stop(together):
+    assert together.done.returncode in (0, 1), together.done.stderr
+    students = {case.student for case in together.cases.values()}
+    assert set(together.students) == students | set(BYSTANDERS) | {"nothing-in-it"}
+    assert "Traceback" not in together.done.stderr
 
 
-def test_the_perfect_submission_is_perfect(graded):
-    given = graded.perfect["checkpoints"].values()
-    assert all(c["score"] == c["max_score"] for c in given if c["verdict"] != "manual")
+def test_the_perfect_submission_is_perfect(together, alone):
+    for group in (together, alone):
+        assert group.perfect["status"] == "graded"
+        for checkpoint in group.perfect["checkpoints"].values():
+            if checkpoint["verdict"] != "manual":
+                assert checkpoint["score"] == checkpoint["max_score"], checkpoint
 
 
-def test_the_other_students_are_unaffected(graded):
+def test_the_other_students_are_unaffected(together):
     for name in BYSTANDERS[1:]:
-        assert graded.students[name] == graded.perfect
-    assert graded.perfect["status"] == "graded"
-    assert graded.students["nothing-in-it"]["status"] == "missing"
-    assert graded.students["nothing-in-it"]["score"] is None
+        assert together.students[name] == together.perfect
+    assert together.students["nothing-in-it"]["status"] == "missing"
+    assert together.students["nothing-in-it"]["score"] is None
 
 
 @pytest.mark.parametrize("one", ACCIDENTS, ids=lambda one: one.name)
-def test_no_right_answer_loses_a_point_and_every_repair_is_told(graded, one):
-    case = graded.cases[one.name]
-    entry = graded.students[case.student]
-    status = entry["notebooks"][case.notebook]["status"]
-    said = told(entry, case.notebook)
-    assert status in one.status.split("|"), said
-    assert re.search(one.told, said), said
-    if one.whole:
-        assert scores(entry, case.notebook) == scores(graded.perfect, case.notebook)
-    else:
-        assert set(scores(entry, case.notebook).values()) == {None}
-        assert entry["status"] == "ungradable"
-        assert entry["score"] is None
-    if status == "graded":
-        assert f"{case.notebook}: " not in "\n".join(entry["repairs"])
+def test_in_a_class_no_point_is_lost_and_every_repair_is_told(together, one):
+    check(together, together.cases[one.name].student, one)
 
 
-def test_an_accident_alone_gives_the_same_as_in_the_class(graded, tmp_path):
-    """Each alone in a submission of its own, handed in by somebody else."""
-    if graded.assignment != WALKTHROUGH:
-        # The bank's accidents are the same; one assignment is enough of the machine's time.
-        return
-    plan = runs.prepare(graded.course, graded.assignment)
-    with Executor(workers=2) as executor, ThreadPoolExecutor(2) as pool:
-
-        def alone(one):
-            case = graded.cases[one.name]
-            target = graded.targets[case.notebook]
-            name = f"alone-{one.name.replace('_', '-')}"
-            others = {f"{other}.ipynb" for other in target.others}
-            files = {n: d for n, d in one.damage(target).items() if n not in others}
-            write(graded.folder(name), files)
-            entry = grade_submission(plan, name, executor).entry
-            return case, entry
-
-        for case, entry in pool.map(alone, ACCIDENTS):
-            together = graded.students[case.student]
-            what = case.accident.name
-            assert scores(entry, case.notebook) == scores(together, case.notebook), what
-            assert entry["notebooks"][case.notebook] == together["notebooks"][case.notebook], what
-            assert re.search(case.accident.told, told(entry, case.notebook)), what
+@pytest.mark.parametrize("one", ACCIDENTS, ids=lambda one: one.name)
+def test_alone_no_point_is_lost_and_every_repair_is_told(alone, one):
+    check(alone, student(one), one)
 
 
-def test_the_export_has_the_same_scores_and_no_zero_for_the_ungradable(graded):
-    path = graded.scratch.root / "grades.csv"
-    done = graded.scratch.nbgrader("export", "--to", str(path))
+def test_the_export_has_the_same_scores_and_no_zero_for_the_ungradable(together):
+    path = together.scratch.root / "grades.csv"
+    done = together.scratch.nbgrader("export", "--to", str(path))
     assert done.returncode == 0, done.stderr
     with path.open(encoding="utf-8", newline="") as stream:
         rows = {row["student_id"]: row for row in csv.DictReader(stream)}
-    for name, entry in graded.students.items():
+    for name, entry in together.students.items():
         if name in rows:
             score = rows[name]["score"]
             assert (float(score) if score else None) == entry["score"], name

@@ -18,6 +18,7 @@ from autograder.ingest.colab import rewrite
         "!apt-get install graphviz",
         "%cd /content/drive/MyDrive",
         "%matplotlib qt",
+        "%reset -f",
         "%matplotlib notebook",
         "from google.colab import drive",
         "from google.colab import files, output as out",
