@@ -14,6 +14,17 @@ c = get_config()  # noqa: F821  (nbgrader defines it)
 
 c.CourseDirectory.root = str(ROOT)
 c.CourseDirectory.course_id = "attention"
+# nbgrader copies what students hand in beside their notebooks into autograded/ and feedback/; no pages of theirs.
+c.CourseDirectory.ignore = [
+    ".ipynb_checkpoints",
+    "*.pyc",
+    "__pycache__",
+    "feedback",
+    "*.htm*",
+    "*.xhtml",
+    "*.svg",
+    "*.js",
+]
 
 # The repository that the "Open in Colab" links name: the students' one, made by `make publish`.
 c.EmbedHelper.colab_repository = "example-university/attention-students"

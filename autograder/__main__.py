@@ -41,7 +41,8 @@ def main(argv: list[str] | None = None) -> int:
         "--db", default=os.environ.get("COURSE_DB_URL"), help="gradebook URL (default: SQLite)"
     )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    wanted = next((word for word in argv if word in COMMANDS), None)
+    values = {i + 1 for i, word in enumerate(argv) if word in ("--root", "--db")}
+    wanted = next((w for i, w in enumerate(argv) if w in COMMANDS and i not in values), None)
     for name, (module, summary) in COMMANDS.items():
         sub = subparsers.add_parser(name, help=summary, description=summary)
         if name == wanted:

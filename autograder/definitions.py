@@ -31,7 +31,7 @@ def _module_files(module: str) -> list[Path]:
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         return []
-    path = Path(spec.origin)
+    path = Path(spec.origin).resolve()
     return list(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
 import pytest
+from traitlets.utils.importstring import import_item
 
 from autograder import classroom
+from autograder.configuration import load_config
 from autograder.course import Course
 from tests.conftest import ROOT
 
@@ -93,7 +93,35 @@ def test_a_release_is_refused_where_the_grader_was_not_checked(scratch):
     assert scratch.nbgrader("generate_assignment", NAME, "--force").returncode == 0
 
 
-def test_feedback_and_export_are_ours():
-    assert re.search(r"GenerateFeedback\.exporter_class = \"autograder\.feedback", CONFIG)
-    assert re.search(r"ExportApp\.plugin_class = \"autograder\.lms", CONFIG)
-    assert Path(ROOT / "autograder/feedback/exporter.py").exists()
+OURS = {
+    "HTMLExporter.preprocessors": ["autograder.feedback.inert.InertNotebook"],
+    "GenerateFeedback.exporter_class": "autograder.feedback.exporter.FeedbackExporter",
+    "ExportApp.plugin_class": "autograder.lms.export.CourseExport",
+}
+
+
+def ours_missing(course) -> list[str]:
+    """Settings of ours that the loaded configuration lacks or that can't be imported."""
+    config = load_config(course)
+    missing = []
+    for setting, wanted in OURS.items():
+        section, name = setting.split(".")
+        if config[section].get(name) != wanted:
+            missing.append(setting)
+        else:
+            import_item(wanted if isinstance(wanted, str) else wanted[0])
+    return missing
+
+
+def test_pages_feedback_and_export_are_ours(scratch):
+    assert ours_missing(Course(scratch.root)) == []
+
+
+@pytest.mark.parametrize("step", ["HTMLExporter", "GenerateFeedback", "ExportApp"])
+def test_a_page_or_export_setting_taken_out_is_noticed(scratch, step):
+    (scratch.root / "nbgrader_config.py").write_text(without(f"c.{step}"), encoding="utf-8")
+    assert len(ours_missing(Course(scratch.root))) == 1
+
+
+def test_pages_that_students_hand_in_are_not_copied_into_feedback():
+    assert {"*.htm*", "*.svg"} <= set(load_config(Course(ROOT)).CourseDirectory.ignore)
