@@ -14,13 +14,14 @@ import random
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import types
 
 import numpy as np
 
 from . import limits as _limits
-from . import wire
+from . import sandbox, wire
 from .shell import NO_BACKEND, Sink, connect, make_shell
 
 __builtins__ = dict(vars(builtins))  # as in wire: not to be patched by accident
@@ -381,6 +382,9 @@ def _environment(home: str) -> None:
     os.environ.update(kept)
     os.environ.update(ENVIRONMENT)
     os.environ.update(HOME=home, MPLCONFIGDIR=os.path.join(home, ".config"))
+    if home == sandbox.HOME and sandbox.TEMP != "/tmp":
+        os.environ["TMPDIR"] = sandbox.TEMP
+        tempfile.tempdir = None  # what was found before the fork is no longer there
     os.chdir(home)
 
 

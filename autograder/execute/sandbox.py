@@ -40,6 +40,11 @@ ETC = ("ld.so.cache", "localtime", "timezone", "fonts", "alternatives", "mime.ty
 DEVICES = ("null", "zero", "full", "random", "urandom")
 PARTS = ("lib", "lib64", "bin", "pyvenv.cfg")
 
+_PACKAGES = [path for path in sys.path if path.endswith("-packages")]
+_INTERPRETER = (sys.prefix, sys.exec_prefix, sys.base_prefix, *_PACKAGES)
+TEMP = "/scratch" if any(path.startswith("/tmp/") for path in _INTERPRETER) else "/tmp"
+"""A child's temporary folder: its own, so not over an interpreter that itself lies in /tmp."""
+
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
 
 
@@ -144,7 +149,7 @@ def visible(hidden: str) -> dict[str, str]:
     wanted += [f"/etc/{name}" for name in ETC]
     for prefix in dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix)):
         wanted += [os.path.join(prefix, part) for part in PARTS]
-    wanted += [path for path in sys.path if path.endswith("-packages")]
+    wanted += _PACKAGES
     shown: dict[str, str] = {}
     for path in wanted:
         covered = any(path == other or path.startswith(other + "/") for other in shown)
@@ -170,7 +175,7 @@ def build_root(hidden: str) -> None:
     for path, target in links.items():
         if not os.path.lexists("/new" + path):
             os.symlink(target, "/new" + path)
-    for folder in ("/proc", "/tmp", "/dev/shm", "/etc", HOME):
+    for folder in ("/proc", "/tmp", TEMP, "/dev/shm", "/etc", HOME):
         os.makedirs("/new" + folder, exist_ok=True)
     for name in ("fd", "stdin", "stdout", "stderr"):
         number = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}[name]
@@ -251,7 +256,7 @@ class Spawner:
             _libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS),
             "a child's namespaces",
         )
-        for folder in (HOME, "/tmp", "/dev/shm"):
+        for folder in (HOME, TEMP, "/dev/shm"):
             _libc.umount2(
                 _text(folder), MNT_DETACH
             )  # that of the process we were forked from, if any
@@ -330,7 +335,7 @@ def gather(limit: int = 8 * 2**20) -> list[tuple[str, bytes | None]]:
             if not stat.S_ISREG(state.st_mode) or limit < 0:
                 raise OSError(0, f"{path} cannot be shared")
             found.append((path, Path(path).read_bytes()))
-    if os.listdir("/tmp") or os.listdir("/dev/shm"):
+    if os.listdir(TEMP) or os.listdir("/dev/shm"):
         raise OSError(0, "files outside the working folder cannot be shared")
     return found
 
