@@ -7,6 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+import attention_lab
 from autograder.tasks.model import FunctionTask, ManualTask
 from autograder.tasks.registry import assignment
 from autograder.tasks.w07_h2_practice import candidates, remove_key
@@ -92,3 +93,11 @@ def test_transfer_answers_stand_only_in_the_solution():
         outside = re.sub(r"### BEGIN SOLUTION.*?### END SOLUTION", "", c.source, flags=re.DOTALL)
         assert "(12, 49)" not in outside
         assert "(80, 80)" not in outside
+
+
+@pytest.mark.parametrize("notebook", PRACTICE.notebooks, ids=lambda n: n.name)
+def test_the_helper_has_everything_that_the_notebook_asks_of_it(notebook):
+    source = "\n".join(c.source for c in SOURCES[notebook.name].cells if c.cell_type == "code")
+    asked = set(re.findall(r"\blab\.(\w+)", source))
+    assert asked
+    assert not {name for name in asked if not hasattr(attention_lab, name)}
