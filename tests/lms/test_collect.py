@@ -393,7 +393,7 @@ def test_no_name_ever_writes_outside_of_its_student(tmp_path_factory, make_cours
     ]
     try:
         source = downloads.archive(root / "m.zip", files)
-    except (ValueError, UnicodeError):
+    except (ValueError, UnicodeError, IndexError):  # zipfile can not write every name
         return
     collect(course, HW, source, kind="moodle", listed=worksheet(root / "w.csv"))
     owner = {"ada": "101", "wei1": "102", "wei2": "103"}
