@@ -333,7 +333,7 @@ def report(findings: Findings) -> None:
         table.add_column(title, justify="left" if title == "task" else "right")
     for line in rows(findings):
         table.add_row(*line)
-    console = Console()
+    console = Console(width=110)
     if findings.counts:
         console.print(table)
     console.print(

@@ -1,10 +1,8 @@
 """Compares one outcome with another, as plain data.
 
 Every way to differ has a universal name (`UNIVERSAL`), whatever the task: `returns-list`,
-`transposed`,
-`wrong-dtype`, `changed-argument`, ... Names in `FAULTS` say what the mistake is; the others
-(`wrong-value`,
-`wrong-shape`, `raised`, ...) only describe it and are never used as a diagnosis.
+`transposed`, `wrong-dtype`, `changed-argument`, ... Names in `FAULTS` say what the mistake is; the
+others (`wrong-value`, `wrong-shape`, `raised`, ...) only describe it and are no diagnosis.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Judges a `FunctionTask` from plain outcomes, names the misconception, carries earlier errors
-forward.
+"""Judges a `FunctionTask` from plain outcomes: points, misconceptions, errors carried forward.
 
     cases = questions(task, rng)              # what to ask, neighbours of error cases included
     own = kernel.call("softmax@own", calls(cases))  # the caller's business
@@ -36,8 +35,7 @@ REBOUND = "The name `{name}` was bound again after its answer cell; both were ju
 
 
 def questions(task: FunctionTask, rng: np.random.Generator) -> list[Case]:
-    """Everything to ask: the public cases, the probes of `rng`, and each error case's neighbour
-    after it."""
+    """Everything to ask: public cases, probes, and each error case's neighbour right after it."""
     # A tester's public candidates are those that the student's notebook has; grading has others.
     public = [] if isinstance(task, CandidateTask) else task.public()
     return with_neighbours([*public, *task.probes(rng)])

@@ -46,8 +46,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One locked, graded cell: `grade_id` (`<function>-<property>`), its property in words, its
-    points."""
+    """One locked, graded cell: `grade_id` (`<function>-<property>`), property in words, points."""
 
     grade_id: str
     property: str
@@ -85,13 +84,11 @@ class Misconception:
     Args:
         name: slug, unique in its task, e.g. `softmax-wrong-axis`.
         implementation: the wrong function. Its source (inspect.getsource) becomes an answer cell,
-        so
-            it may use only np, torch, F, nn and the notebook's own names.
+            so it may use only np, torch, F, nn and the notebook's own names.
         fails: grade_ids of the checkpoints that it must lose, and no others.
         message: symptom, likely cause, what to try next.
         source: where it was seen (a link or a name), "" if it is our own.
-        public_only: right on the public cases, wrong on probes (declared; the local verdict then
-        differs).
+        public_only: right on the public cases, wrong on probes; the local verdict then differs.
     """
 
     name: str
@@ -112,8 +109,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class FunctionTask:
-    """A function that students write; `name` is the function's name and the answer cell's
-    grade_id."""
+    """A function that students write; its `name` is also the answer cell's grade_id."""
 
     name: str
     signature: str
@@ -175,13 +171,10 @@ class ValueTask:
 
     Args:
         checkpoint: the locked cell with the points.
-        names: variables asked for just before the checkpoint cell runs, and again after the last
-        cell.
+        names: variables asked for just before the checkpoint cell runs, and after the last cell.
         judge: `judge(values) -> Verdict`; `values` maps each name to a decoded value (numpy array,
-        scalar,
-            str, list, dict, `wire.Foreign`) and lacks the names that were not bound. The better of
-            the two
-            moments counts.
+            scalar, str, list, dict, `wire.Foreign`) and lacks the names that were not bound. The
+            better of the two moments counts.
     """
 
     checkpoint: Checkpoint

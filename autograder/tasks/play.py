@@ -1,8 +1,7 @@
 """Calls a function in this process and reports an `Outcome`, as the student's kernel would.
 
 Only for the grader's own functions (references, misconceptions, alternatives, candidates): nothing
-that a
-student wrote is ever called here.
+that a student wrote is ever called here.
 """
 
 from __future__ import annotations
