@@ -1,6 +1,7 @@
 """`python -m tests.attacks.stock`: run the attacks against stock nbgrader, and write down what succeeds.
 
-Run it on a machine that can be thrown away: what the attacks leave in home folders, /etc and site-packages is not all removed.
+Run it on a machine that can be thrown away: what the attacks leave in home folders, in /etc and in
+site-packages is not all removed.
 Some attacks are meant to destroy, so that each runs in PID, mount, network and IPC namespaces of its own, as
 root (`unshare`), one student at a time; those that would take down the machine all the same are not run. It takes
 minutes, and is no part of the tests: the table that it writes is `docs/attacks-on-stock.md`.
