@@ -16,6 +16,7 @@ COMMANDS = {
     "sync": ("autograder.sync", "write points, docstrings and titles from the task definitions"),
     "check-notebooks": ("autograder.notebook_check", "check the notebooks in source/ and release/"),
     "collect": ("autograder.lms.collect", "read an LMS download into submitted/"),
+    "roster": ("autograder.lms.roster", "put a list of students into the gradebook"),
     "grade": ("autograder.grade.command", "grade all that is under submitted/"),
     "explain": ("autograder.grade.explain", "replay one verdict, for an appeal"),
     "feedback": ("autograder.feedback.command", "write the feedback pages"),

@@ -26,6 +26,7 @@ from nbgrader.preprocessors import SaveCells
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from autograder.course import Course, CourseError
+from autograder.lms import late
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,14 @@ def record(
     student: str,
     notebooks: Mapping[str, NotebookScores | None],
     timestamp=None,
+    policy: late.Policy | None = None,
 ) -> None:
-    """Write one student's automatic scores in one transaction; None marks a notebook not handed in."""
+    """Write one student's automatic scores in one transaction; None marks a notebook not handed in.
+
+    Args:
+        timestamp: when it was handed in, as text; None leaves what is recorded.
+        policy: what being late costs; None costs nothing and leaves nothing.
+    """
     db = gradebook.db
     try:
         submission = _submission(gradebook, assignment, student)
@@ -150,6 +157,9 @@ def record(
             for comment in submitted.comments:
                 answered = scores is None or comment.name not in scores.unanswered
                 comment.auto_comment = None if answered else "No response."
+        db.flush()
+        db.expire_all()  # nbgrader's scores are sums in SQL
+        late.assign(submission, policy or late.Policy())
         db.commit()
     except BaseException:
         db.rollback()

@@ -8,10 +8,12 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder.configuration import load_config
 from autograder.course import Course, CourseError
 from autograder.grade import gradebook as book
 from autograder.grade import results
 from autograder.grade.submission import Graded, Plan, plan, write_notebooks
+from autograder.lms import late
 from autograder.tasks.registry import assignment as tasks_of
 
 try:
@@ -101,7 +103,9 @@ def save(plan: Plan, open_book, graded: Graded, digest: str) -> None:
     write_notebooks(plan, graded)
     if graded.gradable:
         folder = plan.course.submitted / graded.student / plan.name
-        book.record(open_book, plan.name, graded.student, graded.scores, timestamp(folder))
+        policy = late.configured(load_config(plan.course))
+        when = timestamp(folder)
+        book.record(open_book, plan.name, graded.student, graded.scores, when, policy)
     else:
         book.forget(open_book, plan.name, graded.student)
     results.keep(plan.course, plan.name, graded.student, digest, graded.entry)

@@ -1,11 +1,14 @@
 """Are scores written in one transaction, and does nothing of a person's get lost?"""
 
+from datetime import datetime
+
 import nbformat
 import pytest
 
 from autograder.course import Course, CourseError
 from autograder.grade import gradebook
 from autograder.grade.gradebook import NotebookScores
+from autograder.lms.late import Policy
 
 
 def released(points: float = 2, extra: bool = False):
@@ -69,6 +72,20 @@ def test_a_failure_in_the_middle_leaves_nothing_of_the_student(course, monkeypat
         write(course, 1.0, "demo-bob")
     with gradebook.opened(course) as book:
         assert [s.id for s in book.students] == []
+
+
+def test_late_work_loses_what_the_policy_says_and_no_more(course):
+    with gradebook.opened(course) as book:
+        book.find_assignment("a").duedate = datetime(2026, 11, 1, 12)
+        book.db.commit()
+        scores = {"nb": NotebookScores({"softmax-stable": 2.0})}
+        late_by_a_day = "2026-11-02 11:00:00 UTC"
+        policy = Policy(percent_per_day=10)
+        gradebook.record(book, "a", "demo-late", scores, late_by_a_day, policy)
+        gradebook.record(book, "a", "demo-free", scores, late_by_a_day)
+        gradebook.record(book, "a", "demo-early", scores, "2026-11-01 11:00:00 UTC", policy)
+        taken = {s.student.id: s.late_submission_penalty for s in book.assignment_submissions("a")}
+    assert taken == {"demo-late": 0.2, "demo-free": 0.0, "demo-early": 0.0}
 
 
 def test_an_untouched_answer_gets_nbgraders_comment(course):
