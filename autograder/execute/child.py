@@ -189,11 +189,11 @@ class Child:
         connection.send({"done": {"status": status}})
 
     def bind(self, request: dict) -> None:
-        """Keep the object that a name is bound to now."""
+        """Keep the object that a name is bound to now, and what the notebook's other names mean now."""
         names = self.shell.user_ns
         found = request["name"] in names
         if found:
-            self.kept[request["key"]] = names[request["name"]]
+            self.kept[request["key"]] = names[request["name"]], names.copy()
         self.connection.send({"done": {"bound": found}})
 
     def values(self, request: dict) -> None:
@@ -206,14 +206,25 @@ class Child:
 
     def call(self, request: dict) -> None:
         """Call a kept function once per tuple of arguments, each time with fresh ones."""
-        function = self.kept.get(request["key"])
+        function, names = self.kept.get(request["key"], (None, {}))
         for arguments in request["calls"]:
-            outcome = self._outcome(function, [_decode(item) for item in arguments])
+            outcome = self._outcome(function, names, [_decode(item) for item in arguments])
             self._still_me()
             self.connection.send({"outcome": outcome})
         self.connection.send({"done": {}})
 
-    def _outcome(self, function, arguments: list) -> dict:
+    def _outcome(self, function, names: dict, arguments: list) -> dict:
+        # A function calls others by name: give the names the meaning that they had when it was kept.
+        namespace = self.shell.user_ns
+        later = namespace.copy()
+        namespace.update(names)
+        try:
+            return self._called(function, arguments)
+        finally:
+            namespace.clear()
+            namespace.update(later)
+
+    def _called(self, function, arguments: list) -> dict:
         before = [_encode(item) for item in arguments]
         connection = self.connection
         try:
@@ -232,8 +243,8 @@ class Child:
 
     def serve(self, request: dict) -> None:
         """Call a kept function with an object whose every call is answered by the grader."""
-        function = self.kept.get(request["key"])
-        outcome = self._outcome(function, [_make_candidate(self._ask)])
+        function, names = self.kept.get(request["key"], (None, {}))
+        outcome = self._outcome(function, names, [_make_candidate(self._ask)])
         self._still_me()
         outcome["changed"] = []
         self.connection.send({"outcome": outcome})

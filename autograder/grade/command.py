@@ -92,7 +92,9 @@ def _grade_all(plan: Plan, open_book, todo: list[tuple[str, str]], options: dict
         workers=workers,
         cold=options.get("cold", False),
         sandbox=not options.get("no_sandbox", False),
+        released=_released_code(plan),
     )
+    executor.start()  # where isolation can't be had, this says so before the bar
     with (
         executor,
         _progress(options.get("quiet", False)) as progress,
@@ -114,6 +116,14 @@ def _grade_all(plan: Plan, open_book, todo: list[tuple[str, str]], options: dict
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _released_code(plan: Plan) -> list[list[str]]:
+    """The code cells of each released notebook: what is still as released runs once for the class."""
+    return [
+        [cell.source for cell in nb.cells if cell.cell_type == "code"]
+        for nb in plan.released.values()
+    ]
 
 
 def _guarded(plan: Plan, student: str, executor) -> Graded:

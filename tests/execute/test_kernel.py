@@ -325,3 +325,13 @@ def test_nothing_is_left_when_the_grader_is_killed(sandbox):
         time.sleep(0.05)
     assert not any(Path("/proc", pid).exists() for pid in pids)
     assert home == "None" or not Path(home).exists()
+
+
+def test_a_kept_function_sees_the_names_that_it_was_kept_with(kernel):
+    kernel.execute("def inner(x):\n    return x + 1\ndef outer(x):\n    return inner(x) * 2")
+    kernel.bind("outer@own", "outer")
+    kernel.execute("def inner(x):\n    return 0")
+    kernel.bind("outer@last", "outer")
+    assert kernel.call("outer@own", [(1,)])[0].value == 4
+    assert kernel.call("outer@last", [(1,)])[0].value == 0
+    assert kernel.execute("print(inner(5))").outputs[0]["text"] == "0\n"
