@@ -158,14 +158,15 @@ def order(nb, tasks: NotebookTasks) -> Found:
 
 
 def _bound(cell) -> set[str]:
-    """Names that a code cell assigns, defines or imports."""
+    """Names that a code cell assigns, defines or imports; those that an answer cell's stub asks for."""
     if cell.cell_type != "code":
         return set()
+    asked = set(re.findall(r"`(\w+)`", cell.source)) if _answer(cell) else set()
     try:
         tree = ast.parse(re.sub(r"^[%!].*$", "pass", cell.source, flags=re.MULTILINE))
     except SyntaxError:
-        return set()
-    found = set()
+        return asked
+    found = asked
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
