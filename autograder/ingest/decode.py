@@ -126,6 +126,8 @@ def _why_no_json(body: str, error: ValueError) -> str:
         return f"The file is not a notebook (it holds plain text). {_AGAIN}"
     position = getattr(error, "pos", None)
     at_end = position is not None and position >= len(body) - 1
+    # A string that never ends runs to the end of the file; its error points at its beginning.
+    at_end = at_end or str(error).startswith("Unterminated string")
     if at_end or not body.endswith("}"):
         return (
             "The file is cut off in the middle, as by an interrupted download. Open your own copy, "

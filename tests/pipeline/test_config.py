@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
 from traitlets.utils.importstring import import_item
 
-from autograder import classroom
+from autograder import classroom, stamp
 from autograder.configuration import load_config
 from autograder.course import Course
 from tests.conftest import ROOT
@@ -26,6 +27,11 @@ def without(step: str) -> str:
 
 def released_right(scratch) -> str:
     """What is wrong with a release made by `nbgrader generate_assignment`, "" if nothing is."""
+    source = scratch.root / "source" / NAME / f"{NOTEBOOK}.ipynb"
+    nb = json.loads(source.read_text(encoding="utf-8"))
+    nb["metadata"]["toc"] = {"opened": "by one author's editor"}
+    source.write_text(json.dumps(nb), encoding="utf-8")
+    stamp.write(Course(scratch.root), NAME)
     done = scratch.nbgrader("generate_assignment", NAME, "--force", "--notebook", NOTEBOOK)
     path = scratch.root / "release" / NAME / f"{NOTEBOOK}.ipynb"
     kept = ROOT / "release" / NAME / f"{NOTEBOOK}.ipynb"
@@ -42,6 +48,8 @@ def graded_right(scratch) -> str:
     wrong = classroom.replaced(
         wrong, "run-1", "import platform", "lab.check_close = print; import platform"
     )
+    cells = wrong[NOTEBOOK].cells
+    cells.append(copy.deepcopy(next(c for c in cells if c.id == "seed-repeats")))
     classroom.hand_in(course, "demo-ada", NAME, wrong, "Copy of {}.ipynb")
     scratch.nbgrader("autograde", NAME, "--force")
     path = scratch.root / "autograded" / "demo-ada" / NAME / f"{NOTEBOOK}.ipynb"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import textwrap
 
 import nbformat
 import pytest
@@ -51,7 +52,8 @@ def cell(kind, source, own_id, grade_id=None, **flags):
 
 def notebook():
     answer = {"solution": True, "locked": False}
-    stub = f'def double(z):\n    """{DOCSTRING.replace(chr(10), chr(10) + "    ")}\n    """\n    return 2 * z'
+    body = textwrap.indent(f'"""{DOCSTRING}\n"""\nreturn 2 * z', "    ")
+    stub = f"def double(z):\n{body}"
     return nbformat.v4.new_notebook(
         cells=[
             cell("markdown", "# Double\n\n![two arrows](x.png)", "title"),
