@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python -m autograder
 DEBIAN := chromium postgresql
+# Test files share the cores; tests of one file stay together, since they share their class.
+PARALLEL := -n 2 --dist loadfile
 
 .PHONY: demo test lint test-system release check-release check-grader check-attacks check-accidents sync \
         check-notebooks bench site publish clean
@@ -12,7 +14,7 @@ demo: $(VENV)/run
 	$(RUN) demo
 
 test: $(VENV)/dev lint check-notebooks check-release
-	$(BIN)/python -m pytest -m "not system"
+	$(BIN)/python -m pytest -m "not system" $(PARALLEL)
 
 lint: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -42,13 +44,14 @@ check-grader: $(VENV)/run
 	$(RUN) check-grader
 
 check-attacks: $(VENV)/dev
-	$(BIN)/python -m pytest tests/attacks
+	$(BIN)/python -m pytest tests/attacks $(PARALLEL)
 
 check-accidents: $(VENV)/dev
-	$(BIN)/python -m pytest tests/accidents
+	$(BIN)/python -m pytest tests/accidents $(PARALLEL)
 
 bench: $(VENV)/run
 	$(BIN)/python -m autograder.bench
+	$(BIN)/python -m experiments.copy_task bench
 
 site: $(VENV)/run
 	$(RUN) site
