@@ -14,6 +14,7 @@ import nbformat
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.nbgraderformat.common import ValidationError as BadMetadata
 
+import attention_lab
 from autograder.course import Course, CourseError
 from autograder.release import source_names
 from autograder.tasks.model import FunctionTask, NotebookTasks
@@ -220,6 +221,19 @@ def no_solutions(nb, tasks: NotebookTasks) -> Found:
                 yield f"{name(cell)} still has {text!r}"
 
 
+def helper_names(nb, tasks: NotebookTasks) -> Found:
+    """What a notebook takes from the helper is there."""
+    for cell in nb.cells:
+        if cell.cell_type != "code" or name(cell) == "setup":
+            continue
+        for word in re.findall(r"\blab\.(\w+)", cell.source):
+            if not hasattr(attention_lab, word):
+                yield f"{name(cell)} asks for lab.{word}, which the helper does not have"
+        for word in re.findall(r"\bevidence\.(\w+)\(", cell.source):
+            if not hasattr(attention_lab.Evidence, word):
+                yield f"{name(cell)} calls evidence.{word}, which the helper does not have"
+
+
 Rule = Callable[[nbformat.NotebookNode, NotebookTasks], Found]
 RULES: tuple[Rule, ...] = (
     ids,
@@ -232,6 +246,7 @@ RULES: tuple[Rule, ...] = (
     order,
     pictures,
     stubs,
+    helper_names,
 )
 
 

@@ -208,6 +208,16 @@ def another_docstring(nb):
     nb.cells[2].source = nb.cells[2].source.replace("Twice z", "Thrice z")
 
 
+@damage("helper_names")
+def a_name_that_the_helper_lacks(nb):
+    nb.cells[4].source = "# twice\nraise lab.Unfinished()"
+
+
+@damage("helper_names")
+def a_method_that_the_evidence_lacks(nb):
+    nb.cells[5].source = "evidence.remember(z)"
+
+
 @damage("no_solutions")
 def a_solution_left_in(nb):
     nb.cells[2].source += "\n### BEGIN SOLUTION"
