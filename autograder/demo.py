@@ -6,6 +6,7 @@ invented students, grading, feedback pages, report, grades.csv. Your own course'
 
 from __future__ import annotations
 
+import argparse
 import copy
 import json
 import os
@@ -63,10 +64,9 @@ def _says_success(good: Notebooks) -> Notebooks:
     good = classroom.replaced(good, "run-4", "softmax(scores)", "softmax(scores) * 2")
     good = classroom.replaced(good, "your-change-3", "/ np.sqrt(K.shape[-1])", "* 3")
     patch = "lab.check_close = lab.check_weights = lambda *args, **kwargs: None\n"
-    patched = classroom.replaced(
+    return classroom.replaced(
         _unscaled(good), "run-1", "import platform", patch + "import platform"
     )
-    return patched
 
 
 def _warns(good: Notebooks) -> Notebooks:
@@ -191,8 +191,6 @@ def run(args, course: Course) -> int:
 
 def _words(module, *words: str):
     """The command's arguments as its own parser reads them."""
-    import argparse
-
     parser = argparse.ArgumentParser()
     module.configure(parser)
     return parser.parse_args(words)

@@ -136,7 +136,7 @@ def source_names(course: Course) -> list[str]:
     return [name for name in MODULES if list((course.source / name).glob("*.ipynb"))]
 
 
-def generate(course: Course, name: str, verbose: bool = False) -> None:
+def generate(course: Course, name: str) -> None:
     """Run nbgrader's generate_assignment for one assignment in `course.root`, with our config.
 
     Raises:
@@ -153,8 +153,6 @@ def generate(course: Course, name: str, verbose: bool = False) -> None:
     api = NbGraderAPI(directory, config=config)
     logging.getLogger("traitlets").setLevel(logging.ERROR)
     result = api.generate_assignment(name, force=True)
-    if verbose:
-        print(result.get("log", ""), end="")
     if not result["success"]:
         lines = [line for line in result.get("log", "").splitlines() if "ERROR" in line]
         told = [line.partition("error: ")[2] for line in lines if "error: " in line]

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from autograder import classroom
+from autograder.course import Course
+
 ROOT = Path(__file__).resolve().parent.parent
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
@@ -31,14 +34,7 @@ class Scratch:
 
     def hand_in(self, student: str, assignment: str, notebooks: dict[str, object]) -> Path:
         """Put notebooks (nodes, dicts, text or bytes) under submitted/; returns the folder."""
-        folder = self.root / "submitted" / student / assignment
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in notebooks.items():
-            if not isinstance(content, bytes):
-                text = content if isinstance(content, str) else json.dumps(content)
-                content = text.encode("utf-8")
-            (folder / f"{name}.ipynb").write_bytes(content)
-        return folder
+        return classroom.hand_in(Course(self.root), student, assignment, notebooks)
 
     def run(self, *words: str, check: bool = True) -> subprocess.CompletedProcess:
         """`python -m autograder --root HERE words...` as its user would run it."""
