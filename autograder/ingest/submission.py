@@ -400,9 +400,10 @@ def _work(file: _File, one: _Release) -> int:
 
 def _ran_at(file: _File) -> int:
     """When Colab last ran a cell of this copy (seconds), which outlives downloading; else 0."""
+    # Colab counts milliseconds.
     if file.notebook is None:
         return 0
-    return max((c.metadata.get("ran_at", 0) for c in file.notebook.cells), default=0) // 1_000_000
+    return max((c.metadata.get("ran_at", 0) for c in file.notebook.cells), default=0) // 1_000
 
 
 def _rank(file: _File, one: _Release) -> tuple:

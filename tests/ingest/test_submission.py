@@ -103,9 +103,9 @@ def test_of_two_worked_copies_the_newer_counts(release, folder):
 
 
 def test_colabs_own_clock_beats_the_files(release, folder):
-    for name, stamp, when in (("a.ipynb", 1_700_000_000, 1.5e9), ("b.ipynb", 1_600_000_000, 1.9e9)):
+    for name, stamp, when in (("a.ipynb", 1_700_000_600, 1.5e9), ("b.ipynb", 1_700_000_000, 1.9e9)):
         nb = solved()
-        cell(nb, "double").metadata["executionInfo"] = {"timestamp": stamp * 1_000_000}
+        cell(nb, "double").metadata["executionInfo"] = {"timestamp": stamp * 1_000}
         os.utime(write(folder / name, nb), (when, when))
     one = open_submission(folder, release, NAMES).notebooks["1-doubling"]
     assert one.path.name == "a.ipynb"
