@@ -13,6 +13,7 @@ from autograder.feedback.text import sentence
 from autograder.tasks.model import AssignmentTasks, FunctionTask
 
 SCORED = ("graded", "repaired", "incomplete")
+NOTHING_THERE = ("not-attempted", "missing")
 # What a message quotes of a student's own error stands at its end, in brackets.
 _QUOTE = re.compile(r"\s*\([^()]*\)\s*$")
 ENOUGH = 9  # fewer students than this say nothing about a checkpoint
@@ -24,6 +25,8 @@ class Item:
 
     Args:
         students: how many were judged on it (a mark that a person still has to give does not count).
+        waiting: how many wait for a person's mark. While nobody has one yet, nobody counts as judged: those
+            who wrote nothing have their automatic 0, and they alone would look like the class.
         full: how many got all its marks.
         not_attempted: how many left it as released, or never ran it.
         average: mean share of its marks, 0 to 1.
@@ -37,6 +40,7 @@ class Item:
     notebook: str
     max_score: float
     students: int
+    waiting: int
     full: int
     not_attempted: int
     average: float
@@ -150,7 +154,7 @@ def analyse(
             sorted(sum(m for m in row.values() if m is not None) for row in table.values())
         ),
         max_score=max((float(e.get("max_score") or 0) for e in students.values()), default=0.0),
-        items=tuple(_items(scored, table, tasks)),
+        items=tuple(_items(scored, table, tasks, manual)),
         misunderstandings=tuple(_misunderstandings(scored, tasks)),
         repairs=tuple(_kinds(students)),
         to_act_on=tuple(
@@ -170,7 +174,9 @@ def _marks(entry: Mapping, manual: Mapping[str, float]) -> dict[str, float | Non
     return marks
 
 
-def _items(scored: Mapping, table: Mapping, tasks: AssignmentTasks | None) -> list[Item]:
+def _items(
+    scored: Mapping, table: Mapping, tasks: AssignmentTasks | None, manual: Mapping
+) -> list[Item]:
     known: dict[str, tuple[str, str, float]] = {}
     for notebook in tasks.notebooks if tasks else ():
         for c in notebook.checkpoints():
@@ -179,26 +185,33 @@ def _items(scored: Mapping, table: Mapping, tasks: AssignmentTasks | None) -> li
         for grade_id, c in entry.get("checkpoints", {}).items():
             title = sentence(grade_id.replace("-", " "))
             known.setdefault(grade_id, (title, c.get("notebook", ""), c.get("max_score", 0.0)))
-    return [_item(grade_id, *about, scored, table) for grade_id, about in known.items()]
+    return [_item(grade_id, *about, scored, table, manual) for grade_id, about in known.items()]
 
 
 def _item(
-    grade_id: str, title: str, notebook: str, points: float, scored: Mapping, table: Mapping
+    grade_id: str,
+    title: str,
+    notebook: str,
+    points: float,
+    scored: Mapping,
+    table: Mapping,
+    manual: Mapping,
 ) -> Item:
     rows = [(who, row[grade_id]) for who, row in table.items() if row.get(grade_id) is not None]
+    blank = sum(_blank(scored[who]["checkpoints"][grade_id]) for who, _ in rows)
+    waiting = sum(grade_id in row and row[grade_id] is None for row in table.values())
+    if waiting and not any(grade_id in manual.get(who, {}) for who, _ in rows):
+        rows = []
     passed = [mark >= points for _, mark in rows]
     totals = [sum(m or 0.0 for m in table[who].values()) - mark for who, mark in rows]
     strong, weak = _thirds(passed, totals)
-    blank = sum(
-        scored[who]["checkpoints"][grade_id].get("verdict") in ("not-attempted", "missing")
-        for who, _ in rows
-    )
     return Item(
         grade_id=grade_id,
         title=title,
         notebook=notebook,
         max_score=points,
         students=len(rows),
+        waiting=waiting,
         full=sum(passed),
         not_attempted=blank,
         average=mean(mark / points for _, mark in rows) if rows and points else 0.0,
@@ -206,6 +219,12 @@ def _item(
         weak=weak,
         correlation=point_biserial(passed, totals) if len(rows) >= ENOUGH else None,
     )
+
+
+def _blank(checkpoint: Mapping) -> bool:
+    """Nothing was written; a question in words that has an automatic mark is as released."""
+    verdict = checkpoint.get("verdict")
+    return verdict in NOTHING_THERE or (verdict == "manual" and checkpoint.get("score") is not None)
 
 
 def _thirds(passed: Sequence[bool], totals: Sequence[float]) -> tuple[float | None, float | None]:

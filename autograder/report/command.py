@@ -1,11 +1,11 @@
-"""`python -m autograder report ASSIGNMENT`: a page and a table on the class, for the instructor."""
+"""`python -m autograder report ASSIGNMENT`: a page and two tables on the class, for the instructor."""
 
 from __future__ import annotations
 
 import argparse
 import csv
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
@@ -17,11 +17,16 @@ from autograder.feedback.words import STATES
 from autograder.report.analysis import Analysis, Misunderstanding, analyse
 from autograder.report.examples import example
 from autograder.report.pictures import distribution, pass_rates
+from autograder.report.times import PAUSE, Timing, measured
 
 EXAMPLES = 12
 COLUMNS = (
-    "notebook", "grade_id", "property", "max_score", "students", "all_marks", "pass_rate",
-    "average_share", "not_attempted", "best_third", "weakest_third", "point_biserial", "suspicion",
+    "notebook", "grade_id", "property", "max_score", "students", "waiting", "all_marks",
+    "pass_rate", "average_share", "not_attempted", "best_third", "weakest_third", "point_biserial", "suspicion",
+)  # fmt: skip
+TIME_COLUMNS = (
+    "notebook", "planned_minutes", "students", "median_minutes", "first_quarter", "third_quarter",
+    "run_in_one_go", "nothing_recorded",
 )  # fmt: skip
 
 
@@ -68,19 +73,44 @@ def table(analysis: Analysis) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(COLUMNS)
     for item in analysis.items:
-        numbers = (item.rate, item.average, item.strong, item.weak, item.correlation)
+        average = item.average if item.students else None
+        numbers = (item.rate, average, item.strong, item.weak, item.correlation)
         rate, average, strong, weak, r = ("" if v is None else f"{v:.3f}" for v in numbers)
-        about = (item.notebook, item.grade_id, item.title, item.max_score, item.students, item.full)
+        about = (item.notebook, item.grade_id, item.title, item.max_score)
+        about += (item.students, item.waiting, item.full)
         shares = (rate, average, item.not_attempted, strong, weak, r, item.suspicion)
         writer.writerow(about + shares)
     return stream.getvalue()
 
 
+def time_table(timings: Sequence[Timing]) -> str:
+    """The measured times as CSV, in minutes."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(TIME_COLUMNS)
+    for timing in timings:
+        numbers = (timing.median, *(timing.quarters or (None, None)))
+        shown = ["" if v is None else f"{v:.1f}" for v in numbers]
+        about = (timing.notebook, timing.planned, timing.students)
+        writer.writerow((*about, *shown, timing.at_once, timing.silent))
+    return stream.getvalue()
+
+
+@dataclass(frozen=True)
+class Report:
+    """The page, and the tables beside it."""
+
+    html: str
+    checkpoints: str
+    times: str
+
+
 def report_page(
     course: Course, assignment: str, students: Mapping[str, Mapping], marks: Gradebook
-) -> tuple[str, str]:
-    """The page and the CSV of one assignment."""
+) -> Report:
+    """The report on one assignment."""
     tasks = tasks_of(assignment)
+    timings = measured(course, tasks, students) if tasks else []
     analysis = analyse(students, tasks, manual_marks(marks))
     told = []
     for m in analysis.misunderstandings:
@@ -100,20 +130,25 @@ def report_page(
             told=told,
             quarters=quarters,
             times=hand_in_times(course, assignment, students),
-            minutes=sum(n.minutes for n in tasks.notebooks) if tasks else None,
+            timings=timings,
+            pause=PAUSE // 60,
             scores=distribution(analysis.scores, analysis.max_score),
             rates=pass_rates(analysis.items),
         )
     )
-    return html, table(analysis)
+    return Report(html, table(analysis), time_table(timings))
 
 
 def run(args: argparse.Namespace, course: Course) -> int:
     results = read_results(course, args.assignment)
     marks = read_marks(course.gradebook, args.assignment)
-    html, rows = report_page(course, args.assignment, results["students"], marks)
+    report = report_page(course, args.assignment, results["students"], marks)
     written: list[Path] = []
-    for ending, text in (("report.html", html), ("report.csv", rows)):
+    for ending, text in (
+        ("report.html", report.html),
+        ("report.csv", report.checkpoints),
+        ("times.csv", report.times),
+    ):
         path = course.autograded / f"{args.assignment}.{ending}"
         try:
             path.write_text(text, encoding="utf-8")

@@ -73,26 +73,35 @@ def distribution(scores: Sequence[float], highest: float) -> Picture:
 
 
 def pass_rates(items: Sequence[Item]) -> Picture:
-    """Per checkpoint, the share of students with all marks, and the mean share of the marks."""
-    shown = [item for item in items if item.students]
+    """Per checkpoint, the share of students with all marks, and the mean share of the marks.
+
+    Where marks of a person are still to come it says so; without any there is no bar, which would read as 0 %.
+    """
+    shown = [item for item in items if item.students or item.waiting]
+    averages = [item.average if item.students else 0.0 for item in shown]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(9, 0.8 + 0.32 * len(shown)))
         axes = figure.subplots()
         places = range(len(shown))
-        axes.barh(
-            places, [i.average for i in shown], 0.72, color=PALE, label="average share of marks"
-        )
+        axes.barh(places, averages, 0.72, color=PALE, label="average share of marks")
         colours = [ALERT if item.suspicion else BAR for item in shown]
-        axes.barh(places, [i.rate for i in shown], 0.36, color=colours, label="all marks")
+        axes.barh(places, [i.rate or 0.0 for i in shown], 0.36, color=colours, label="all marks")
         for place, item in enumerate(shown):
             mark = "  ← look at this check" if item.suspicion else ""
-            end = max(item.average, item.rate)
-            axes.text(end + 0.01, place, f"{item.rate:.0%}{mark}", va="center", fontsize=9)
+            end = max(averages[place], item.rate or 0.0)
+            axes.text(end + 0.01, place, f"{_said(item)}{mark}", va="center", fontsize=9)
         axes.set_yticks(list(places), [item.grade_id for item in shown])
         axes.invert_yaxis()
         axes.set_xlim(0, 1.3)
         axes.spines["bottom"].set_bounds(0, 1)
         axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
         axes.set_xlabel("thin bar: students with all marks; wide bar: average share of the marks")
-    said = "; ".join(f"{item.grade_id} {item.rate:.0%}" for item in shown)
+    said = "; ".join(f"{item.grade_id} {_said(item)}" for item in shown)
     return _picture(figure, f"Bar chart of students with all marks, by checkpoint: {said}.")
+
+
+def _said(item: Item) -> str:
+    waits = f"{item.waiting} wait{'s' if item.waiting == 1 else ''} for a mark"
+    if item.rate is None:
+        return waits
+    return f"{item.rate:.0%}" + (f" so far, {waits}" if item.waiting else "")

@@ -9,6 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from autograder.course import Course, CourseError
+from autograder.feedback.gather import Mark, Marks, tasks_of
 from autograder.report.analysis import analyse, point_biserial
 from autograder.report.command import report_page, run
 from autograder.report.examples import anonymous
@@ -20,6 +21,7 @@ from autograder.tasks.model import (
     Misconception,
     NotebookTasks,
 )
+from autograder.tasks.registry import MODULES
 
 NAME = "hand-made"
 MESSAGE = "Each column sums to 1: `sum` went along axis 0. Try `axis=-1`."
@@ -144,6 +146,48 @@ def test_a_mark_that_a_person_still_gives_is_no_zero():
     assert (words.full, after.waiting, after.scores) == (1, 0, (before.scores[0] + 1,))
 
 
+def waiting_class(size: int = 20) -> dict:
+    """Everybody has written; three left the question as released, which is an automatic 0."""
+    students = {f"stu{i:02}": student(0.9, random.Random(i)) for i in range(size)}
+    for who in list(students)[:3]:
+        students[who]["checkpoints"]["heatmap-words"]["score"] = 0.0
+    return students
+
+
+def test_a_question_that_nobody_has_marked_waits_and_is_not_0_percent(course):
+    students = waiting_class()
+    (words,) = [i for i in analyse(students, tasks()).items if i.grade_id == "heatmap-words"]
+    assert (words.waiting, words.students, words.rate, words.not_attempted) == (17, 0, None, 3)
+    report = report_page(course, NAME, students, {})
+    page = BeautifulSoup(report.html, "html.parser")
+    (row,) = [tr for tr in page.select("tbody tr") if "heatmap-words" in tr.get_text()]
+    assert "17 wait for a mark" in row.get_text()
+    assert "0 %" not in row.get_text()
+    assert "heatmap-words 17 wait for a mark" in page.find_all("img")[1]["alt"]
+    saved = {r["grade_id"]: r for r in csv.DictReader(io.StringIO(report.checkpoints))}
+    assert (saved["heatmap-words"]["waiting"], saved["heatmap-words"]["pass_rate"]) == ("17", "")
+
+
+def test_with_some_marks_given_it_tells_the_rate_so_far_and_how_many_wait(course):
+    students = waiting_class()
+    given = {f"stu{i:02}": {"heatmap-words": 1.0} for i in range(3, 9)}
+    (words,) = [i for i in analyse(students, tasks(), given).items if i.grade_id == "heatmap-words"]
+    assert (words.waiting, words.students, words.full) == (11, 9, 6)
+    marks = {
+        who: {"1-weights": Marks(grades={"heatmap-words": Mark(None, 1.0, None)})} for who in given
+    }
+    page = BeautifulSoup(report_page(course, NAME, students, marks).html, "html.parser")
+    (row,) = [tr for tr in page.select("tbody tr") if "heatmap-words" in tr.get_text()]
+    assert "67 %" in row.get_text()
+    assert "11 wait for a mark" in row.get_text()
+
+
+def test_a_question_that_all_left_as_released_is_0_percent_and_waits_for_nobody():
+    students = waiting_class(3)
+    (words,) = [i for i in analyse(students, tasks()).items if i.grade_id == "heatmap-words"]
+    assert (words.waiting, words.students, words.rate) == (0, 3, 0.0)
+
+
 def test_misconceptions_are_counted_once_a_student_and_told_in_words():
     (found,) = analyse(class_of(30), tasks()).misunderstandings
     assert found.message == MESSAGE
@@ -160,17 +204,18 @@ def test_a_message_that_no_task_defines_is_told_without_what_the_student_wrote()
 
 
 def test_an_empty_class_has_a_report(course):
-    html, rows = report_page(course, NAME, {}, {})
-    assert "Nobody has a score yet." in html
-    assert len(list(csv.reader(io.StringIO(rows)))) == 6
+    report = report_page(course, NAME, {}, {})
+    assert "Nobody has a score yet." in report.html
+    assert len(list(csv.reader(io.StringIO(report.checkpoints)))) == 6
 
 
 def test_the_page_names_only_students_to_write_to(course):
     students = class_of(40)
-    html, rows = report_page(course, NAME, students, {})
-    assert "zz-pdf" in html
-    assert "zz-none" in html
-    assert not [who for who in students if who.startswith("stu") and who in html + rows]
+    report = report_page(course, NAME, students, {})
+    assert "zz-pdf" in report.html
+    assert "zz-none" in report.html
+    written = report.html + report.checkpoints + report.times
+    assert not [who for who in students if who.startswith("stu") and who in written]
 
 
 def test_an_example_answer_is_shown_without_its_comments(course):
@@ -185,7 +230,7 @@ def test_an_example_answer_is_shown_without_its_comments(course):
         "metadata": {"nbgrader": {"grade_id": "softmax", "solution": True}},
     }
     path.write_text(json.dumps({"cells": [cell]}))
-    html, _ = report_page(course, NAME, students, {})
+    html = report_page(course, NAME, students, {}).html
     page = BeautifulSoup(html, "html.parser")
     assert "return x / x.sum(axis=0)" in page.select_one("pre.code").get_text()
     assert "Amber" not in html
@@ -199,7 +244,7 @@ def test_anonymous_keeps_the_mistake_and_drops_the_person():
 
 
 def test_pictures_have_words_and_the_page_loads_nothing(course):
-    html, _ = report_page(course, NAME, class_of(40), {})
+    html = report_page(course, NAME, class_of(40), {}).html
     page = BeautifulSoup(html, "html.parser")
     assert len(page.find_all("img")) == 2
     assert "softmax-rows" in page.find_all("img")[1]["alt"]
@@ -210,9 +255,47 @@ def test_pictures_have_words_and_the_page_loads_nothing(course):
     assert "default-src 'none'" in page.find("meta", {"http-equiv": True})["content"]
 
 
-def test_a_class_of_300_is_a_small_page(course):
-    html, _ = report_page(course, NAME, class_of(300), {})
-    assert len(html.encode()) < 300_000
+def nodes(html: str) -> int:
+    return len(BeautifulSoup(html, "html.parser").find_all(True))
+
+
+def everybody_at_work(assignment: str, size: int) -> dict:
+    """Invented results of a real assignment in which everything that fills a page happens."""
+    draw = random.Random(11)
+    students = {}
+    for number in range(size):
+        found = {}
+        for notebook in tasks_of(assignment).notebooks:
+            wrong = {}
+            for part in notebook.parts:
+                for m in getattr(part, "misconceptions", ()):
+                    wrong.update(dict.fromkeys(m.fails, m.name) if draw.random() < 0.1 else {})
+            for c in notebook.checkpoints():
+                name = wrong.get(c.grade_id)
+                found[c.grade_id] = {
+                    "notebook": notebook.name, "score": 0.0 if name else c.points,
+                    "max_score": c.points, "verdict": "wrong" if name else "right",
+                    "misconceptions": [name] if name else [], "message": "", "notes": [],
+                }  # fmt: skip
+        repairs = [f"The file was handed in as `Copy of {number}.ipynb`; it was taken for `1`."]
+        students[f"student-{number:03}"] = entry("repaired", checkpoints=found, repairs=repairs)
+    for number in range(size // 10):
+        reason = "The file is cut off in the middle. Open your own copy, save it, hand it in again."
+        students[f"cut-off-{number:03}"] = entry("ungradable", reason=reason)
+    return students
+
+
+@pytest.mark.parametrize("name", list(MODULES))
+def test_a_class_of_300_is_a_page_that_opens_at_once(tmp_path, name):
+    """Not timed: a page of this size and so few elements, loading nothing, opens well within a second."""
+    small, large = (
+        report_page(Course(tmp_path), name, everybody_at_work(name, size), {}).html
+        for size in (60, 300)
+    )
+    assert len(large.encode()) < 600_000
+    assert nodes(large) < 2_500
+    # What grows with the class is the list of those to write to alone: a row of four elements each.
+    assert nodes(large) - nodes(small) < 5 * (300 - 60) // 10 + 60
 
 
 def test_the_command_writes_page_and_csv(course, capsys):
@@ -224,7 +307,9 @@ def test_the_command_writes_page_and_csv(course, capsys):
     results = {"schema_version": 1, "assignment": NAME, "students": class_of(20)}
     (course.autograded / f"{NAME}.results.json").write_text(json.dumps(results))
     assert run(Args, course) == 0
-    assert "autograded/hand-made.report.html" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "autograded/hand-made.report.html" in said
+    assert "autograded/hand-made.times.csv" in said
     rows = list(csv.DictReader((course.autograded / f"{NAME}.report.csv").open()))
     assert [row["grade_id"] for row in rows] == [*POINTS, "heatmap-words"]
     assert rows[0]["property"] == "About softmax-rows"
