@@ -50,15 +50,16 @@ def run_command(course: Course, assignment: str, **options) -> dict:
     Raises:
         CourseError: for what concerns the whole run; a student's troubles are in the results.
     """
-    plan = prepare(course, assignment, options.get("new_nonce", False))
-    with lock(course, assignment), gradebook.opened(course) as open_book:
-        todo = _todo(plan, options.get("student") or [], options.get("force", False))
-        if options.get("no_sandbox"):
-            print("warning: no sandbox: student code runs with your rights.", file=sys.stderr)
-        try:
-            _grade_all(plan, open_book, todo, options)
-        finally:
-            found = runs.assemble(plan, open_book)
+    with lock(course, assignment):  # before the nonce: a second grader must not draw another one
+        plan = prepare(course, assignment, options.get("new_nonce", False))
+        with gradebook.opened(course) as open_book:
+            todo = _todo(plan, options.get("student") or [], options.get("force", False))
+            if options.get("no_sandbox"):
+                print("warning: no sandbox: student code runs with your rights.", file=sys.stderr)
+            try:
+                _grade_all(plan, open_book, todo, options)
+            finally:
+                found = runs.assemble(plan, open_book)
     return found
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,21 +25,35 @@ def write_json(path: Path, data: object) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        temporary = unfinished(path)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
+            with temporary.open("w", encoding="utf-8") as file:
                 json.dump(data, file, indent=1, allow_nan=False, ensure_ascii=False)
                 file.write("\n")
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
+            temporary.replace(path)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
         raise CourseError(
             f"can't write {path} ({error.strerror}): make the folder writable or free some space, "
             f"then run this again. What was finished is kept."
         ) from None
+
+
+def unfinished(path: Path) -> Path:
+    """Where this process writes what is to become `path`; it says whose it is, for `sweep`."""
+    return path.with_name(f".{path.name}.{os.getpid()}.new")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read_json(path: Path) -> dict | None:
@@ -63,6 +76,17 @@ def entry_path(course: Course, assignment: str, student: str) -> Path:
 
 def results_path(course: Course, assignment: str) -> Path:
     return course.autograded / f"{assignment}.results.json"
+
+
+def sweep(course: Course, assignment: str) -> None:
+    """Remove what graders that were killed in the middle of a write have left; the lock must be held."""
+    own = private(course, assignment)
+    places = [course.autograded, own, own / "students"]
+    found = [path for place in places for path in place.glob(".*.new")]
+    for path in found + list(course.autograded.glob(f"*/{assignment}/**/.*.new")):
+        owner = path.name.split(".")[-2]
+        if not (owner.isdigit() and _runs(int(owner))):
+            path.unlink(missing_ok=True)
 
 
 def finished(course: Course, assignment: str, student: str, digest: str) -> dict | None:

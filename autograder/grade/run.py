@@ -54,8 +54,9 @@ def lock(course: Course, assignment: str) -> Iterator[None]:
     """One grader at a time for an assignment; the lock goes with its process, however it ends.
 
     Raises:
-        CourseError: if another grader is at work.
+        CourseError: if another grader is at work, or there is no such assignment.
     """
+    tasks_of(assignment)
     path = results.private(course, assignment) / "lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,6 +73,7 @@ def lock(course: Course, assignment: str) -> Iterator[None]:
                 raise CourseError(
                     f"another grader is at work on {assignment} in {course.root}; wait for it to end."
                 ) from None
+            results.sweep(course, assignment)
         yield
 
 

@@ -22,7 +22,7 @@ import nbformat
 from autograder import definitions
 from autograder.course import Course, CourseError
 from autograder.grade.gradebook import NotebookScores
-from autograder.grade.results import write_json
+from autograder.grade.results import unfinished, write_json
 from autograder.ingest import open_submission
 from autograder.tasks.model import AssignmentTasks, ManualTask, NotebookTasks, Verdict
 from autograder.tasks.registry import assignment as tasks_of
@@ -367,7 +367,7 @@ def write_notebooks(plan: Plan, graded: Graded) -> None:
             if old.stem not in graded.notebooks:
                 old.unlink()
         for name, nb in graded.notebooks.items():
-            temporary = folder / f".{name}.ipynb.new"
+            temporary = unfinished(folder / f"{name}.ipynb")
             temporary.write_text(
                 json.dumps(nb, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
             )
