@@ -309,8 +309,8 @@ class Executor:
                 self._warm = WarmProcess(self.sandbox)
             return self._warm
 
-    def kernel(self, files: Path | None = None, limits: Limits | None = None) -> Kernel:
-        """A new process for one notebook, with copies of `files` in its working folder.
+    def kernel(self, files: Path | Sequence[Path] = (), limits: Limits | None = None) -> Kernel:
+        """A new process for one notebook, with copies of `files` (or of a folder's) in its working folder.
 
         Raises:
             RuntimeError: if no process could be started, which is not the student's fault.
@@ -320,7 +320,7 @@ class Executor:
         limits = limits or Limits.configured()
         kernel = Kernel(process, self.cold, limits, next(self._numbers), self.released)
         try:
-            if files is not None:
+            if files:
                 kernel.send_files(files)
             if not self.released:
                 kernel.start()
@@ -330,7 +330,7 @@ class Executor:
             process = self._process()  # a new one
             process.wait_ready()
             kernel = Kernel(process, self.cold, limits, next(self._numbers), self.released)
-            if files is not None:
+            if files:
                 kernel.send_files(files)
         return kernel
 
@@ -638,10 +638,11 @@ class Kernel:
 
     # ----------------------------------------------------------------------------------- files
 
-    def send_files(self, folder: Path) -> None:
-        """Copy the regular files of a folder, but no notebook, into the working folder."""
+    def send_files(self, files: Path | Sequence[Path]) -> None:
+        """Copy files, or the regular ones of a folder, but no notebook, into the working folder."""
         total = 0
-        for path, name in _plain_files(folder, self.notes):
+        named = ((path, path.name) for path in files) if not isinstance(files, Path) else None
+        for path, name in named or _plain_files(files, self.notes):
             total += path.stat().st_size
             if total > self.limits.files // 2:
                 self.notes.append(

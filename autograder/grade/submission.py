@@ -5,13 +5,10 @@ Nothing here touches the gradebook or another student's files.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import json
 import math
-import shutil
-import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -137,8 +134,7 @@ def grade_submission(plan: Plan, student: str, executor) -> Graded:
                 )
             continue
         probes = plan.probes[tasks.name]
-        with _folder_of(submission.files) as files:
-            answers = interview(executor, item.notebook, tasks, probes, files=files)
+        answers = interview(executor, item.notebook, tasks, probes, files=submission.files)
         judged = verdicts(tasks, probes, answers)
         notes += [f"{tasks.name}: {text}" for text in answers.notes]
         notes += _evidence_notes(tasks.name, item.original, answers)
@@ -152,18 +148,6 @@ def grade_submission(plan: Plan, student: str, executor) -> Graded:
             found[grade_id] = (tasks, verdict, tasks.name)
     graded.entry = _entry(plan, statuses, found, repairs, notes, graded.scores)
     return graded
-
-
-@contextlib.contextmanager
-def _folder_of(files):
-    """A folder with copies of the files that may be passed on; None if there are none."""
-    if not files:
-        yield None
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        for path in files:
-            shutil.copyfile(path, Path(folder) / path.name)
-        yield Path(folder)
 
 
 def _status(item) -> dict:

@@ -65,7 +65,7 @@ def interview(
     nb: nbformat.NotebookNode,
     tasks: NotebookTasks,
     probes: Probes,
-    files=None,
+    files=(),
 ) -> Answers:
     """Run the notebook and ask it everything.
 
@@ -73,7 +73,7 @@ def interview(
         executor: `autograder.execute.Executor`.
         nb: the repaired notebook; it is not changed.
         probes: what `draw` gave for this run.
-        files: folder of other files that the student handed in, or None.
+        files: the other files that the student handed in.
     """
     skipped_cells: dict[int, str] = {}
     skipped_calls: set[str] = set()

@@ -44,7 +44,7 @@ class Executor:
     def __init__(self, statuses=()):
         self.statuses, self.kernels = dict(statuses), []
 
-    def kernel(self, files=None):
+    def kernel(self, files=()):
         self.kernels.append(Kernel(self.statuses))
         return self.kernels[-1]
 
