@@ -14,7 +14,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from autograder.feedback.text import joined, number, plain
+from autograder.feedback.text import joined, number, percent, plain
 
 TEMPLATES = Path(__file__).parent / "templates"
 _CODE = re.compile(r"`([^`\n]+)`")
@@ -89,7 +89,12 @@ def environment() -> Environment:
         undefined=StrictUndefined,
     )
     env.filters.update(
-        prose=prose, diagnosis=diagnosis, inline=inline, number=number, joined=joined
+        prose=prose,
+        diagnosis=diagnosis,
+        inline=inline,
+        number=number,
+        percent=percent,
+        joined=joined,
     )
     env.globals.update(style=lambda: Markup(style()), policy=policy)
     return env

@@ -59,6 +59,11 @@ def number(value: float | None) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
+def percent(share: float | None) -> str:
+    """A share of 1 in per cent, a dash for none; never broken before its sign."""
+    return "–" if share is None else f"{100 * share:.0f}\u00a0%"
+
+
 def sentence(text: str) -> str:
     """A property as a title: a capital first letter (not that of code), no full stop."""
     text = text.strip().rstrip(".")

@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
-from autograder.feedback.text import sentence
+from autograder.feedback.text import percent, sentence
 from autograder.tasks.model import AssignmentTasks, FunctionTask
 
 SCORED = ("graded", "repaired", "incomplete")
 NOTHING_THERE = ("not-attempted", "missing")
 # What a message quotes of a student's own error stands at its end, in brackets.
 _QUOTE = re.compile(r"\s*\([^()]*\)\s*$")
+TELLING = 0.2  # a point-biserial from which a check goes with the others
 ENOUGH = 9  # fewer students than this say nothing about a checkpoint
 
 
@@ -63,10 +64,12 @@ class Item:
         chance = 1.5 / math.sqrt(self.students)
         if self.correlation is not None and self.correlation < -chance:
             return "students who get it do worse elsewhere than those who do not"
-        if self.rate < 0.8 and self.strong is not None and self.strong <= (self.weak or 0.0):
+        telling = self.correlation is not None and self.correlation >= TELLING
+        no_better = self.strong is not None and self.strong <= (self.weak or 0.0)
+        if self.rate < 0.8 and no_better and not telling:
             return "the best third gets it no more often than the weakest third"
         if self.strong is not None and self.strong < 0.6:
-            return f"only {self.strong:.0%} of the best third got all its marks"
+            return f"only {percent(self.strong)} of the best third got all its marks"
         return ""
 
 
@@ -239,28 +242,35 @@ def _thirds(passed: Sequence[bool], totals: Sequence[float]) -> tuple[float | No
 
 
 def _misunderstandings(scored: Mapping, tasks: AssignmentTasks | None) -> list[Misunderstanding]:
-    """The most frequent first, each with its message from the task definition."""
-    words: dict[str, tuple[str, str, str]] = {}
+    """The most frequent first, each with its message from the task definition.
+
+    Two functions may have misconceptions of one name; a checkpoint tells which one is meant.
+    """
+    functions: dict[str, str] = {}
+    words: dict[tuple[str, str], tuple[str, str]] = {}
     for notebook in tasks.notebooks if tasks else ():
         for part in notebook.parts:
             if isinstance(part, FunctionTask):
-                for m in part.misconceptions:
-                    words[m.name] = (part.name, m.message, notebook.name)
-    who_has: dict[str, list[str]] = defaultdict(list)
-    seen: dict[str, tuple[str, str, str]] = {}
+                functions |= {checkpoint.grade_id: part.name for checkpoint in part.checkpoints}
+                words |= {
+                    (part.name, m.name): (m.message, notebook.name) for m in part.misconceptions
+                }
+    who_has: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for who, entry in scored.items():
-        for checkpoint in entry.get("checkpoints", {}).values():
+        for grade_id, checkpoint in entry.get("checkpoints", {}).items():
             for name in checkpoint.get("misconceptions", ()):
-                if who not in who_has[name]:
-                    who_has[name].append(who)
-                general = _QUOTE.sub("", checkpoint["message"])
-                seen.setdefault(name, ("", general, checkpoint.get("notebook", "")))
-    found = [
-        Misunderstanding(name, function, message, tuple(names), notebook)
-        for name, names in who_has.items()
-        for function, message, notebook in [words.get(name, seen[name])]
-    ]
-    return sorted(found, key=lambda m: (-m.count, m.name))
+                key = (functions.get(grade_id, ""), name)
+                if key not in words:
+                    key = ("", name)
+                    general = _QUOTE.sub("", checkpoint["message"])
+                    words.setdefault(key, (general, checkpoint.get("notebook", "")))
+                who_has[key][who] = None
+    found = []
+    for key, names in who_has.items():
+        function, name = key
+        message, notebook = words[key]
+        found.append(Misunderstanding(name, function, message, tuple(names), notebook))
+    return sorted(found, key=lambda m: (-m.count, m.function, m.name))
 
 
 def _kinds(students: Mapping[str, Mapping]) -> list[tuple[str, int]]:

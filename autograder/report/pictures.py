@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import matplotlib
 from matplotlib.figure import Figure
 
-from autograder.feedback.text import number
+from autograder.feedback.text import number, percent
 from autograder.report.analysis import Item
 
 INK, SOFT, LINE = "#1c2833", "#4d5a66", "#d5dce3"
@@ -91,7 +91,7 @@ def pass_rates(items: Sequence[Item]) -> Picture:
             end = max(averages[place], item.rate or 0.0)
             axes.text(end + 0.01, place, f"{_said(item)}{mark}", va="center", fontsize=9)
         axes.set_yticks(list(places), [item.grade_id for item in shown])
-        axes.invert_yaxis()
+        axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlim(0, 1.3)
         axes.spines["bottom"].set_bounds(0, 1)
         axes.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
@@ -104,4 +104,4 @@ def _said(item: Item) -> str:
     waits = f"{item.waiting} wait{'s' if item.waiting == 1 else ''} for a mark"
     if item.rate is None:
         return waits
-    return f"{item.rate:.0%}" + (f" so far, {waits}" if item.waiting else "")
+    return percent(item.rate) + (f" so far, {waits}" if item.waiting else "")
