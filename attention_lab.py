@@ -95,9 +95,8 @@ def check_array(name: str, value, shape=None, finite: bool = True) -> None:
         advice = "a numpy array is needed | use np.array(..., dtype=float), or .detach().numpy()"
         raise CheckError(f"`{name}` is a {type(value).__name__}", advice)
     wanted = value.shape if shape is None else tuple(shape)
-    if value.ndim != len(wanted) or any(
-        n not in (None, m) for n, m in zip(wanted, value.shape, strict=True)
-    ):
+    fits = [n in (None, m) for n, m in zip(wanted, value.shape, strict=False)]
+    if value.ndim != len(wanted) or not all(fits):
         known = "no_fit" if value.ndim != len(wanted) else "stale"
         seen = f"`{name}` has shape {value.shape}, not {wanted}".replace("None", "any")
         raise CheckError(seen, "transposed" if value.shape[::-1] == wanted else known)
@@ -221,15 +220,16 @@ def _display(bundle: dict, metadata: dict | None = None) -> None:
 
 
 @contextmanager
-def _picture(title: str, told: list[str], size, **labels):
-    """Draw on the axes; `told`, made from the data, is printed and put into the picture's metadata."""
+def _picture(title: str, told: list[str], size, left: float = 0.75, **labels):
+    """Draw on axes of this size; `told`, made from the data, is printed and kept as the alt text."""
     from matplotlib.figure import Figure
 
     words, stream = f"{title}: {'; '.join(told)}.", BytesIO()
-    figure = Figure(size, layout="constrained")
-    axes = figure.subplots(subplot_kw={"title": title, **labels})
-    yield axes
-    figure.savefig(stream, format="png", dpi=110)
+    wide, high = left + size[0] + 0.25, 0.6 + size[1] + 0.4  # a layout engine doubles the time
+    place = (left / wide, 0.6 / high, size[0] / wide, size[1] / high)
+    figure = Figure((wide, high))
+    yield figure.add_axes(place, title=title, **labels)
+    figure.savefig(stream, format="png", dpi=100)
     png = b64encode(stream.getvalue()).decode("ascii")
     _display({"image/png": png, "text/plain": words}, {"image/png": {"alt": words}})
     print("In words:", words)
@@ -248,11 +248,13 @@ def heatmap(weights, queries=None, keys=None, title="Attention weights") -> None
     tops = [range(n_k) if n_k <= 4 else [int(np.argmax(row))] for row in weights[:12]]
     said = [", ".join(f"{keys[j]} {weights[i, j]:.2f}" for j in js) for i, js in enumerate(tops)]
     told = [f"{query} to {each}" for query, each in zip(queries, said, strict=False)]
-    size = (2.6 + 0.85 * n_k, 1.4 + 0.55 * n_q) if small else (6.4, 4.8)
-    with _picture(title, told, size, xlabel="key (source)", ylabel="query (destination)") as axes:
+    size = (max(0.85 * n_k, 0.095 * len(title)), 0.4 + 0.55 * n_q) if small else (5.4, 3.8)
+    axis = {"xlabel": "key (source)", "ylabel": "query (destination)"}
+    with _picture(title, told, size, 0.6 + 0.08 * max(map(len, queries)), **axis) as axes:
         image = axes.imshow(weights, cmap="YlGnBu", vmin=0, vmax=1, aspect="auto")
-        axes.figure.colorbar(image, ax=axes, label="weight")
-        if small:
+        if not small:
+            axes.figure.colorbar(image, ax=axes, label="weight")
+        else:
             axes.set(xticks=range(n_k), xticklabels=keys, yticks=range(n_q), yticklabels=queries)
             for (row, column), weight in np.ndenumerate(weights):
                 look = {"ha": "center", "va": "center", "color": "w" if weight > 0.6 else "k"}
@@ -266,7 +268,7 @@ def arrows(K, Q, keys=None, queries=None, title="Keys are points, queries are ar
     told = [f"{name} at ({x:g}, {y:g})" for name, (x, y) in zip(names, points, strict=True)]
     limits = (min(0, points.min()) - 0.3, max(0, points.max()) + 0.6)
     labels = {"xlabel": "key dimension 1", "ylabel": "key dimension 2", "aspect": "equal"}
-    with _picture(title, told, (4.8, 4.0), xlim=limits, ylim=limits, **labels) as axes:
+    with _picture(title, told, (3.8, 3.2), xlim=limits, ylim=limits, **labels) as axes:
         axes.grid(alpha=0.3)
         axes.scatter(*points[: len(K)].T, s=110, color=COLOURS[0], edgecolor="black", zorder=3)
         axes.quiver(*np.zeros((2, len(Q))), *points[len(K) :].T, color=COLOURS[1], **QUIVER)
@@ -277,14 +279,12 @@ def arrows(K, Q, keys=None, queries=None, title="Keys are points, queries are ar
 def bars(weights, keys=None, title="Attention weights") -> None:
     """One query's weights, (N_k,) or (1, N_k), as labelled bars."""
     weights = np.asarray(weights, dtype=float).reshape(-1)
-    keys, size = _names(keys, len(weights), "k"), (1.6 + 1.1 * len(weights), 3.0)
+    keys, size = _names(keys, len(weights), "k"), (max(3.2, 1.1 * len(weights)), 2.2)
     told = [f"{key} {weight:.4f}" for key, weight in zip(keys, weights, strict=True)]
-    with _picture(
-        title, told, size, xlabel="key", ylabel="attention weight", ylim=(0, 1.1)
-    ) as axes:
-        for i, key in enumerate(keys):
-            bar = axes.bar(key, weights[i], color=COLOURS[i % 4], hatch=HATCHES[i % 4], ec="black")
-            axes.bar_label(bar, fmt="%.4f", padding=3)
+    labels = {"xlabel": "key", "ylabel": "attention weight", "ylim": (0, 1.1)}
+    with _picture(title, told, size, **labels) as axes:
+        look = {"hatch": (HATCHES * len(keys))[: len(keys)], "color": COLOURS, "ec": "black"}
+        axes.bar_label(axes.bar(keys, weights, **look), fmt="%.4f", padding=3)
 
 
 # Your own functions, compared with tables of what the reference and known mistakes give: no code.
