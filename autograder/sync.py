@@ -35,7 +35,8 @@ def sync_notebook(nb: nbformat.NotebookNode, tasks: NotebookTasks) -> list[str]:
         for place in (cell, last_text):
             if place is not None and len(MARKS.findall(place.source)) == 1:
                 unit = "mark" if wanted == 1 else "marks"
-                text = MARKS.sub(f"({wanted:g} {unit})", place.source)
+                kind = "practice " if "practice mark" in place.source else ""
+                text = MARKS.sub(f"({wanted:g} {kind}{unit})", place.source)
                 if text != place.source:
                     place.source = text
                     said.append(f"{grade_id}: the text before it says {wanted:g} {unit}")

@@ -9,7 +9,9 @@ import nbformat
 import pytest
 
 from autograder import notebook_check, sync
+from autograder.tasks import registry
 from autograder.tasks.model import Checkpoint, FunctionTask, NotebookTasks, ValueTask, Verdict
+from tests.conftest import ROOT
 
 DOCSTRING = "Twice z.\n\nArgs:\n    z: (n,) float array."
 
@@ -244,3 +246,13 @@ def test_sync_mends_points_marks_and_docstrings_and_then_has_nothing_to_do():
     assert nb == notebook()
     assert nb != broken
     assert sync.sync_notebook(nb, tasks()) == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "source").glob("*/*.ipynb")), ids=lambda p: p.stem)
+def test_the_sources_say_what_their_tasks_say(path):
+    known = {n.name: n for n in registry.assignment(path.parent.name).notebooks}
+    nb = nbformat.read(path, as_version=4)
+    assert sync.sync_notebook(nb, known[path.stem]) == []
+    graded = next(c for c in nb.cells if c.metadata.get("nbgrader", {}).get("grade"))
+    graded.metadata.nbgrader["points"] += 1
+    assert sync.sync_notebook(nb, known[path.stem])
