@@ -80,8 +80,6 @@ EQUIVALENT: tuple[tuple[str, str, str], ...] = (
     ("accepts", "15:39: arguments", "closeness is nearly symmetric at these tolerances"),
     ("accepts", "15:", "any tolerance between rounding and a fault's size will do"),
     ("accepts", "16:", "no candidate of a run returns more or fewer than two results"),
-    ("accepts", "11:", "candidates of a run get copies, so that none can change an argument"),
-    ("accepts", "20:", "candidates of a run get copies, so that none can change an argument"),
     ("entropy", "2:42", "it is multiplied by the weight 0, so any positive number will do"),
     ("entropy", "3:46", SAME_AXIS),
     ("torch_attention", "2:15", "torch computes in float64 just as well"),

@@ -262,6 +262,8 @@ class Child:
         finally:
             connection.allow_interrupt()
         outcome = _decode_outcome(answer["answer"])
+        for index, value in answer["answer"].get("after", []):
+            arguments[index][...] = _decode(value)  # what the candidate left in its argument
         if outcome.raised is not None:
             raised = outcome.raised
             for name in (raised.type, *raised.bases):

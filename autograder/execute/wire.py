@@ -25,7 +25,7 @@ import json
 import re
 import struct
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,8 @@ class Outcome:
     value: Any = None
     raised: Raised | None = None
     changed: tuple[int, ...] = ()
+    after: tuple[tuple[int, Any], ...] = field(default=(), compare=False)
+    """(index, value) of changed arguments; only the grader's own functions fill it."""
 
 
 class TooLarge(Exception):
@@ -253,6 +255,8 @@ def encode_outcome(outcome: Outcome) -> dict:
         }
     else:
         out["value"] = encode(outcome.value)
+    if outcome.after:
+        out["after"] = [[index, encode(value)] for index, value in outcome.after]
     return out
 
 

@@ -85,7 +85,8 @@ def play(function: Callable, args: Sequence[Any]) -> Outcome:
     changed = tuple(
         i for i, (old, new) in enumerate(zip(before, given, strict=True)) if not same_bits(old, new)
     )
-    return Outcome(value=value, raised=raised, changed=changed)
+    after = tuple((i, plain(given[i])) for i in changed)
+    return Outcome(value=value, raised=raised, changed=changed, after=after)
 
 
 def rebound(function: Callable, names: dict[str, Callable]) -> Callable:

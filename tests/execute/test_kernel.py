@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from autograder.execute import Executor, Foreign, Limits, Opaque, Outcome
+from autograder.tasks.play import play
 
 from .conftest import error_of, text_of
 
@@ -154,6 +155,20 @@ def test_serve_shows_an_opaque_candidate(kernel):
     assert kernel.serve("accepts", right).value is True
     assert kernel.serve("accepts", lambda arguments: Outcome(value=0)).value is False
     assert kernel.serve("looks", right).value == []
+
+
+def test_what_a_candidate_leaves_in_its_argument_reaches_the_caller(kernel):
+    kernel.execute(
+        "import numpy as np\n"
+        "def keeps(candidate):\n"
+        "    mine = np.arange(6.0).reshape(2, 3)\n"
+        "    for given in (mine, mine[:, ::2]):\n"
+        "        candidate(given)\n"
+        "    return mine"
+    )
+    kernel.bind("keeps", "keeps")
+    assert kernel.serve("keeps", lambda a: play(lambda x: x.fill(0), a)).value.sum() == 0
+    assert kernel.serve("keeps", lambda a: play(lambda x: x.sum(), a)).value.sum() == 15
 
 
 def test_serve_ends_when_the_candidate_is_asked_for_ever(executor):

@@ -283,9 +283,45 @@ def always_at_one(candidate):
     good += [(q, k, v, mask[0]), (q, k, v, mask[:1]), (q, loud, v, np.arange(5) != 1)]
     bad = [(q, k, v, None, 0.0), (q, k, v, None, -1.0), (q, k, v, mask & (mask[:, :1]))]
     for args in good:
+        kept = [np.array(a) for a in args]
         try:
             got = candidate(*args)
             if not all(np.allclose(a, b) for a, b in zip(got, attention(*args), strict=True)):
+                return False
+            if any((a != np.array(b)).any() for a, b in zip(kept, args, strict=True)):
+                return False
+        except Exception:
+            return False
+    for args in bad:
+        try:
+            candidate(*args)
+            return False
+        except ValueError:
+            continue
+        except Exception:
+            return False
+    return True
+
+
+@book.wrong(
+    "arguments-not-compared",
+    fails="contract",
+    message="A candidate that overwrites what it is given gets through: its numbers are right, and the "
+    "caller's arrays are not what they were. Keep copies of Q, K and V, and compare after the call.",
+)
+def numbers_alone(candidate):
+    rng = np.random.default_rng(0)
+    q, k, v = rng.normal(size=(3, 4)), rng.normal(size=(5, 4)), rng.normal(size=(5, 2))
+    mask = np.array([[1, 0, 1, 1, 0], [0, 1, 1, 0, 1], [1, 1, 0, 0, 1]], dtype=bool)
+    loud = np.where(np.arange(5)[:, None] == 1, 3000.0 * np.sign(q[0]), k)
+    good = [(q, k, v), (q, k, v, None, 0.5), (q, k, v, mask, 2.0), (200 * q, 200 * k, v)]
+    good += [(q, k, v, mask[0]), (q, k, v, mask[:1]), (q, loud, v, np.arange(5) != 1)]
+    bad = [(q, k, v, None, 0.0), (q, k, v, None, -1.0), (q, k, v, mask & (mask[:, :1]))]
+    for args in good:
+        want = attention(*args)
+        try:
+            got = candidate(*args)
+            if not all(np.allclose(a, b, atol=1e-5) for a, b in zip(got, want, strict=True)):
                 return False
         except Exception:
             return False
@@ -337,6 +373,7 @@ def verdict_dropped(candidate):
 def own_formula(candidate):
     rng = np.random.default_rng(5)
     q, k, v = rng.normal(size=(2, 3)), rng.normal(size=(4, 3)), rng.normal(size=(4, 6))
+    kept = q.copy(), k.copy(), v.copy()
     masks = [None, rng.random((2, 4)) < 0.6, np.array([True, False, True, True])]
     masks[1][:, 0] = True
     masks += [masks[2][None], np.array([[True], [True]])]
@@ -373,7 +410,11 @@ def own_formula(candidate):
             return False
         else:
             return False
-    return True
+    try:
+        candidate(q, k, v)
+    except Exception:
+        return False
+    return all(np.array_equal(a, b) for a, b in zip(kept, (q, k, v), strict=True))
 
 
 @book.right("nested-helper-and-try")
@@ -383,10 +424,12 @@ def helper_inside(candidate):
     keep = np.array([True, True, False])
 
     def agrees(*args):
+        before = [np.copy(item) for item in args]
         context, weights = candidate(*args)
-        want_context, want_weights = attention(*args)
+        want_context, want_weights = attention(*before)
         return (
-            np.shape(context) == want_context.shape
+            all(np.array_equal(a, b) for a, b in zip(before, args, strict=True))
+            and np.shape(context) == want_context.shape
             and np.shape(weights) == want_weights.shape
             and np.abs(context - want_context).max() < 1e-4
             and np.abs(weights - want_weights).max() < 1e-4
@@ -439,8 +482,10 @@ def numpy_verdict(candidate):
     ]
     verdict = np.bool_(True)
     for args in calls:
+        kept = [np.array(item) for item in args[:3]]
         try:
             got = candidate(*args)
+            verdict &= all((a == b).all() for a, b in zip(kept, args[:3], strict=True))
             for one, other in zip(got, attention(*args), strict=True):
                 verdict &= np.array_equal(one.shape, other.shape)
                 verdict &= np.isclose(one, other, rtol=1e-4, atol=1e-5).all()
@@ -480,9 +525,12 @@ def complaints(candidate):
             (q, loud, v, keep),
             (90 * q, 90 * k, v),
         ]:
+            kept = [item.copy() for item in args[:3]]
             try:
                 context, weights = candidate(*args)
-                want, shares = attention(*args)
+                for old, new in zip(kept, args[:3], strict=True):
+                    found += [] if np.array_equal(old, new) else ["changed"]
+                want, shares = attention(*kept, *args[3:])
                 good = np.allclose(context, want, atol=1e-5) and np.allclose(
                     weights, shares, atol=1e-5
                 )
@@ -505,7 +553,10 @@ def by_properties(candidate):
     try:
         rng = np.random.default_rng(8)
         q, k, v = rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=(4, 2))
+        kept = q.copy(), k.copy(), v.copy()
         plain, weights = candidate(q, k, v)
+        if any((old != new).any() for old, new in zip(kept, (q, k, v), strict=True)):
+            return False
         if not (np.allclose(weights.sum(-1), 1) and np.allclose(weights @ v, plain, atol=1e-5)):
             return False
         ratio = np.log(weights[:, 0] / weights[:, 1])
@@ -560,6 +611,7 @@ def in_float32(candidate):
         (q, k, v, mask & (np.arange(4) > 0)[:, None]),
     ]
     for args, fine in [(a, True) for a in good] + [(a, False) for a in bad]:
+        kept = [np.copy(item) for item in args[:3]]
         try:
             got = candidate(*args)
         except ValueError:
@@ -571,6 +623,8 @@ def in_float32(candidate):
         if not fine:
             return False
         try:
+            if any((a != b).any() for a, b in zip(kept, args[:3], strict=True)):
+                return False
             want = attention(*args)
             if not all(
                 np.allclose(a, b, rtol=1e-3, atol=1e-4) for a, b in zip(got, want, strict=True)

@@ -85,6 +85,13 @@ def strict_about_shapes(q, k, v, allowed=None, temperature=1.0):
     return make()(q, k, v, allowed, temperature)
 
 
+def scales_in_place(q, k, v, allowed=None, temperature=1.0):
+    """Right numbers, and the caller's queries are no longer what they were."""
+    found = make()(q, k, v, allowed, temperature)
+    q /= np.sqrt(k.shape[-1])
+    return found
+
+
 class _Own(ValueError):
     """A subclass of ValueError is a ValueError."""
 
@@ -140,6 +147,7 @@ FAULTY = {
             normalise=lambda s: np.nan_to_num(rows(s)), check_rows=False
         ),
         "AssertionError in place of ValueError": make(error=AssertionError),
+        "the queries are scaled in place": scales_in_place,
         "large scores overflow": make(normalise=unshifted),
         "a blocked key of large score takes everything": make(
             mask=lambda s, m: s,
@@ -177,6 +185,7 @@ def local_candidates(attention):
         "mask ignored": lambda q, k, v, m=None, t=1: attention(q, k, v, None, t),
         "temperature 0 taken": lambda q, k, v, m=None, t=1: attention(q, k, v, m, t or 1),
         "AssertionError for ValueError": asserting,
+        "queries overwritten": lambda q, *rest: (attention(q, *rest), q.fill(0))[0],
         "large scores overflow": lambda q, k, *rest: [
             x * (np.nan if np.abs(q @ k.T).max() > 700 else 1) for x in attention(q, k, *rest)
         ],
@@ -189,6 +198,7 @@ LOCAL_CHECKS = {
     CONTRACT: (
         "temperature 0 taken",
         "AssertionError for ValueError",
+        "queries overwritten",
         "large scores overflow",
     ),
 }

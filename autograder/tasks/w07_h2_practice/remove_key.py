@@ -27,8 +27,8 @@ book = Book(NAME)
 
 def softmax(z):
     shifted = z - z.max(axis=-1, keepdims=True)
-    grown = np.exp(shifted)
-    return grown / grown.sum(axis=-1, keepdims=True)
+    powers = np.exp(shifted)
+    return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def remove_key(Q, K, V, index):
