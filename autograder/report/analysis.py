@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, median
 
+from attention_lab import MISTAKES
 from autograder.feedback.text import percent, sentence
 from autograder.tasks.model import AssignmentTasks, FunctionTask
 
 SCORED = ("graded", "repaired", "incomplete")
-NOTHING_THERE = ("not-attempted", "missing")
 # What a message quotes of a student's own error stands at its end, in brackets.
 _QUOTE = re.compile(r"\s*\([^()]*\)\s*$")
 TELLING = 0.2  # a point-biserial from which a check goes with the others
@@ -25,11 +25,12 @@ class Item:
     """One checkpoint over the class.
 
     Args:
-        students: how many were judged on it (a mark that a person still has to give does not count).
+        students: how many were judged on it (a mark that a person still has to give does not count, nor does
+            a notebook that was not handed in).
         waiting: how many wait for a person's mark. While nobody has one yet, nobody counts as judged: those
             who wrote nothing have their automatic 0, and they alone would look like the class.
         full: how many got all its marks.
-        not_attempted: how many left it as released, or never ran it.
+        not_attempted: how many left it as released.
         average: mean share of its marks, 0 to 1.
         strong, weak: share of full marks among the best and the weakest third; None if too few.
         correlation: point-biserial, all marks or not against the score on the other checkpoints; None where
@@ -75,7 +76,10 @@ class Item:
 
 @dataclass(frozen=True)
 class Misunderstanding:
-    """One misconception over the class: how many students, what it is in words, who shows it."""
+    """One misconception over the class: how many students, what it is in words, who shows it.
+
+    `function` is the function that is wrong, or the checkpoint of recorded values, or "" if it is neither's own.
+    """
 
     name: str
     function: str
@@ -200,7 +204,12 @@ def _item(
     table: Mapping,
     manual: Mapping,
 ) -> Item:
-    rows = [(who, row[grade_id]) for who, row in table.items() if row.get(grade_id) is not None]
+    rows = [
+        (who, row[grade_id])
+        for who, row in table.items()
+        if row.get(grade_id) is not None
+        and (not _absent(scored[who], grade_id) or grade_id in manual.get(who, {}))
+    ]
     blank = sum(_blank(scored[who]["checkpoints"][grade_id]) for who, _ in rows)
     waiting = sum(grade_id in row and row[grade_id] is None for row in table.values())
     if waiting and not any(grade_id in manual.get(who, {}) for who, _ in rows):
@@ -227,7 +236,14 @@ def _item(
 def _blank(checkpoint: Mapping) -> bool:
     """Nothing was written; a question in words that has an automatic mark is as released."""
     verdict = checkpoint.get("verdict")
-    return verdict in NOTHING_THERE or (verdict == "manual" and checkpoint.get("score") is not None)
+    return verdict == "not-attempted" or (
+        verdict == "manual" and checkpoint.get("score") is not None
+    )
+
+
+def _absent(entry: Mapping, grade_id: str) -> bool:
+    """Its notebook was not handed in, which says nothing about the checkpoint."""
+    return entry["checkpoints"][grade_id].get("verdict") == "missing"
 
 
 def _thirds(passed: Sequence[bool], totals: Sequence[float]) -> tuple[float | None, float | None]:
@@ -244,7 +260,8 @@ def _thirds(passed: Sequence[bool], totals: Sequence[float]) -> tuple[float | No
 def _misunderstandings(scored: Mapping, tasks: AssignmentTasks | None) -> list[Misunderstanding]:
     """The most frequent first, each with its message from the task definition.
 
-    Two functions may have misconceptions of one name; a checkpoint tells which one is meant.
+    Two functions may have misconceptions of one name; a checkpoint tells which one is meant. Where recorded
+    values are checked, the likely cause that the student was told takes the misconception's place.
     """
     functions: dict[str, str] = {}
     words: dict[tuple[str, str], tuple[str, str]] = {}
@@ -258,6 +275,9 @@ def _misunderstandings(scored: Mapping, tasks: AssignmentTasks | None) -> list[M
     who_has: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
     for who, entry in scored.items():
         for grade_id, checkpoint in entry.get("checkpoints", {}).items():
+            for cause, advice in _likely_causes(checkpoint):
+                words[grade_id, cause] = (advice, checkpoint.get("notebook", ""))
+                who_has[grade_id, cause][who] = None
             for name in checkpoint.get("misconceptions", ()):
                 key = (functions.get(grade_id, ""), name)
                 if key not in words:
@@ -271,6 +291,19 @@ def _misunderstandings(scored: Mapping, tasks: AssignmentTasks | None) -> list[M
         message, notebook = words[key]
         found.append(Misunderstanding(name, function, message, tuple(names), notebook))
     return sorted(found, key=lambda m: (-m.count, m.function, m.name))
+
+
+def _likely_causes(checkpoint: Mapping) -> list[tuple[str, str]]:
+    """Known causes and advice in a message that names no misconception; never a student's own words."""
+    if checkpoint.get("misconceptions"):
+        return []
+    message = str(checkpoint.get("message", ""))
+    known = (text.partition(" | ") for text in MISTAKES.values())
+    return [
+        (sentence(cause), f"Try: {advice}.")
+        for cause, _, advice in known
+        if f"Likely cause: {cause}." in message
+    ]
 
 
 def _kinds(students: Mapping[str, Mapping]) -> list[tuple[str, int]]:

@@ -58,7 +58,8 @@ def example(
     for student in students[:most]:
         path = course.autograded / student / assignment / f"{notebook}.ipynb"
         for cell in (read_notebook(Path(path)) or {}).get("cells", []):
-            if nbgrader_of(cell).get("grade_id") == function:
+            about = nbgrader_of(cell)
+            if about.get("grade_id") == function and about.get("solution"):
                 code = anonymous(cell_source(cell))
                 if code:
                     found.append(code)

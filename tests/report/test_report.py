@@ -211,6 +211,35 @@ def test_misconceptions_of_one_name_in_two_functions_are_told_apart():
     assert told[0].message != told[1].message
 
 
+def lost(grade_id: str, message: str, **more) -> dict:
+    about = {"notebook": "1", "score": 1, "max_score": 3, "verdict": "partial", "notes": []}
+    return entry(
+        "graded",
+        checkpoints={grade_id: {**about, "misconceptions": [], "message": message, **more}},
+    )
+
+
+def test_the_likely_cause_of_wrong_values_counts_as_a_misconception():
+    """The walkthrough records values and has no functions with misconceptions."""
+    told = "Core cell: `scores`[0, 0] is 1. Likely cause: these are raw dot products, not scaled. Try: x."
+    students = {"a": lost("scores-scaled", told), "b": lost("scores-scaled", told)}
+    students["c"] = lost("scores-scaled", "Likely cause: my name is Amber. Try: x.")
+    (found,) = analyse(students, tasks_of("w07-h2-attention")).misunderstandings
+    assert (found.function, found.count) == ("scores-scaled", 2)
+    assert found.name == "These are raw dot products, not scaled"
+    assert found.message == "Try: divide by np.sqrt(K.shape[-1])."
+
+
+def test_a_notebook_that_was_not_handed_in_says_nothing_about_its_checkpoints():
+    students = class_of(30)
+    for who in ("stu007", "stu008"):
+        students[who]["checkpoints"]["mask-future"].update(verdict="missing", score=0)
+    items = {item.grade_id: item for item in analyse(students, tasks()).items}
+    assert items["mask-future"].students == 28
+    assert items["mask-future"].not_attempted == 0
+    assert items["softmax-rows"].students == 30
+
+
 def test_a_check_that_goes_with_the_others_is_not_accused_by_thirds_of_four():
     about = {"grade_id": "g", "title": "T", "notebook": "n", "max_score": 1, "waiting": 0}
     about |= {"students": 14, "full": 11, "not_attempted": 0, "average": 0.79}
