@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from autograder.configuration import load_config
@@ -46,7 +47,7 @@ def prepare(course: Course, assignment: str, fresh: bool = False) -> Plan:
     tasks_of(assignment)
     made = plan(course, assignment, nonce(course, assignment, fresh))
     book.register(course, assignment, made.released)
-    return made
+    return replace(made, policy=late.configured(load_config(course)))
 
 
 @contextlib.contextmanager
@@ -104,10 +105,8 @@ def save(plan: Plan, open_book, graded: Graded, digest: str) -> None:
     """Record one student: notebooks, then the gradebook in one transaction, then the final entry."""
     write_notebooks(plan, graded)
     if graded.gradable:
-        folder = plan.course.submitted / graded.student / plan.name
-        policy = late.configured(load_config(plan.course))
-        when = timestamp(folder)
-        book.record(open_book, plan.name, graded.student, graded.scores, when, policy)
+        when = timestamp(plan.course.submitted / graded.student / plan.name)
+        book.record(open_book, plan.name, graded.student, graded.scores, when, plan.policy)
     else:
         book.forget(open_book, plan.name, graded.student)
     results.keep(plan.course, plan.name, graded.student, digest, graded.entry)

@@ -19,8 +19,9 @@ import nbformat
 from autograder import definitions
 from autograder.course import Course, CourseError
 from autograder.grade.gradebook import NotebookScores
-from autograder.grade.results import unfinished, write_json
+from autograder.grade.results import missing_entry, unfinished, write_json
 from autograder.ingest import open_submission
+from autograder.lms import late
 from autograder.tasks.model import AssignmentTasks, ManualTask, NotebookTasks, Verdict
 from autograder.tasks.registry import assignment as tasks_of
 from autograder.verify.interview import Answers, Probes, draw, interview
@@ -39,7 +40,12 @@ _PARSING = threading.Lock()
 
 @dataclass(frozen=True)
 class Plan:
-    """What is the same for every student of one run of an assignment."""
+    """What is the same for every student of one run of an assignment.
+
+    Args:
+        digest: of the release, the nonce and the code that judges.
+        policy: what being late costs.
+    """
 
     course: Course
     tasks: AssignmentTasks
@@ -47,6 +53,7 @@ class Plan:
     nonce: str
     probes: Mapping[str, Probes]
     digest: str
+    policy: late.Policy = field(default_factory=late.Policy)
 
     @property
     def name(self) -> str:
@@ -109,9 +116,35 @@ def submission_digest(plan: Plan, folder: Path) -> str:
     return sums.hexdigest()
 
 
-def grade_submission(plan: Plan, student: str, executor) -> Graded:
-    """Grade what `submitted/<student>/<assignment>` holds. Never raises for what a student did."""
-    folder = plan.course.submitted / student / plan.name
+def ungradable(plan: Plan, student: str, reason: str) -> Graded:
+    """The outcome of a submission about which nothing can be said."""
+    return Graded(
+        student, {**missing_entry(plan.max_score), "status": "ungradable", "reason": reason}
+    )
+
+
+def grade_guarded(plan: Plan, student: str, executor, folder: Path | None = None) -> Graded:
+    """Like `grade_submission`; a fault of ours with it is that student's `ungradable`, not the class's end."""
+    try:
+        return grade_submission(plan, student, executor, folder)
+    except CourseError:
+        raise
+    except Exception as error:
+        reason = (
+            f"The grader failed on this submission ({type(error).__name__}: {error}). "
+            f"Report it to the course's maintainers; it is not the student's fault."
+        )
+        return ungradable(plan, student, reason)
+
+
+def grade_submission(plan: Plan, student: str, executor, folder: Path | None = None) -> Graded:
+    """Grade one submission. Never raises for what a student did.
+
+    Args:
+        executor: whatever has `kernel(files=...)` as `autograder.execute.Executor` has.
+        folder: where it lies, `<student>/<assignment>`; None means below the course's `submitted/`.
+    """
+    folder = folder or plan.course.submitted / student / plan.name
     with _PARSING:
         submission = open_submission(folder, plan.release, [n.name for n in plan.tasks.notebooks])
     graded = Graded(student, {})
