@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
 from rich.console import Console
 from rich.progress import (
@@ -19,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.course import Course, CourseError
-from autograder.execute import Executor
 from autograder.grade import gradebook, results
 from autograder.grade import run as runs
+from autograder.grade.pool import local_pool
 from autograder.grade.run import lock, prepare, save
-from autograder.grade.submission import Graded, Plan, grade_submission, submission_digest
+from autograder.grade.submission import Plan, submission_digest
 
 
 def configure(parser) -> None:
@@ -86,61 +85,20 @@ def _todo(plan: Plan, only: list[str], force: bool) -> list[tuple[str, str]]:
 
 
 def _grade_all(plan: Plan, open_book, todo: list[tuple[str, str]], options: dict) -> None:
+    """Grade and record; outcomes come from wherever they are made, the one writer is here."""
     if not todo:
         return
-    workers = options.get("workers") or runs.workers()
-    executor = Executor(
-        workers=workers,
-        cold=options.get("cold", False),
-        sandbox=not options.get("no_sandbox", False),
-        released=_released_code(plan),
-    )
-    executor.start()  # where isolation can't be had, this says so before the bar
-    with (
-        executor,
-        _progress(options.get("quiet", False)) as progress,
-        ThreadPoolExecutor(workers) as pool,
-    ):
+    with _grading(plan, options) as grading, _progress(options.get("quiet", False)) as progress:
         bar = progress.add_task(plan.name, total=len(todo))
-        waiting = list(reversed(todo))
-        running: dict = {}
-        try:
-            while waiting or running:
-                while waiting and len(running) < 2 * workers:
-                    student, digest = waiting.pop()
-                    job = pool.submit(_guarded, plan, student, executor)
-                    running[job] = (student, digest)
-                for job in wait(running, return_when=FIRST_COMPLETED).done:
-                    _, digest = running.pop(job)
-                    save(plan, open_book, job.result(), digest)
-                    progress.advance(bar)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for graded, digest in grading(todo):
+            save(plan, open_book, graded, digest)
+            progress.advance(bar)
 
 
-def _released_code(plan: Plan) -> list[list[str]]:
-    """The code cells of each released notebook: what is still as released runs once for the class."""
-    return [
-        [cell.source for cell in nb.cells if cell.cell_type == "code"]
-        for nb in plan.released.values()
-    ]
-
-
-def _guarded(plan: Plan, student: str, executor) -> Graded:
-    """A fault of ours with one submission is that student's `ungradable`, not the class's end."""
-    try:
-        return grade_submission(plan, student, executor)
-    except CourseError:
-        raise
-    except Exception as error:
-        entry = results.missing_entry(plan.max_score)
-        entry["status"] = "ungradable"
-        entry["reason"] = (
-            f"The grader failed on this submission ({type(error).__name__}: {error}). "
-            f"Report it to the course's maintainers; it is not the student's fault."
-        )
-        return Graded(student, entry)
+def _grading(plan: Plan, options: dict):
+    """Where the class is graded."""
+    cold, sandbox = options.get("cold", False), not options.get("no_sandbox", False)
+    return local_pool(plan, options.get("workers") or runs.workers(), cold, sandbox)
 
 
 class _Rate(ProgressColumn):
