@@ -104,16 +104,11 @@ class CoursePenalty(LateSubmissionPlugin):
         return penalty_of_seconds(score, total_seconds_late, policy) or None
 
 
-def assign(submission, policy: Policy) -> None:
-    """Sets the penalties of one submission's notebooks, as nbgrader's AssignLatePenalties does.
-
-    Args:
-        submission: nbgrader's SubmittedAssignment with its scores saved; the caller commits.
-    """
-    for notebook in submission.notebooks:
-        late = submission.total_seconds_late
-        taken = penalty_of_seconds(float(notebook.score or 0.0), late, policy)
-        notebook.late_submission_penalty = taken or None
+def seconds(submitted: datetime | None, due: datetime | None, extension: timedelta | None) -> float:
+    """How late it is by nbgrader's reckoning: past the due time and what was added to it; 0 if either is unknown."""
+    if submitted is None or due is None:
+        return 0.0
+    return max(0.0, (submitted - due - (extension or timedelta())).total_seconds())
 
 
 def configured(config) -> Policy:

@@ -1,6 +1,6 @@
 """Late work: what it costs, across time zones and changes of the clock."""
 
-from types import SimpleNamespace
+from datetime import datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -11,15 +11,16 @@ from autograder.course import CourseError
 from autograder.lms.late import (
     CoursePenalty,
     Policy,
-    assign,
     configured,
     days_late,
     moment,
     penalty,
     penalty_of_seconds,
+    seconds,
 )
 
 ZONE = "Europe/Berlin"
+NOON = datetime(2026, 11, 2, 12)
 DUE = "2026-10-24 23:59"  # Clocks go back in the night after it.
 
 
@@ -78,11 +79,11 @@ def test_a_penalty_never_exceeds_the_score_and_grows_with_the_days(score, days, 
 
 
 @pytest.mark.parametrize(
-    ("seconds", "taken"), [(None, 0), (0, 0), (60, 0), (601, 1), (86400, 1), (86401, 2), (9e9, 5)]
+    ("late", "taken"), [(None, 0), (0, 0), (60, 0), (601, 1), (86400, 1), (86401, 2), (9e9, 5)]
 )
-def test_seconds(seconds, taken):
+def test_seconds(late, taken):
     policy = Policy(percent_per_day=10, grace_minutes=10, most_percent=50)
-    assert penalty_of_seconds(10, seconds, policy) == taken
+    assert penalty_of_seconds(10, late, policy) == taken
 
 
 def test_nbgraders_plugin_costs_nothing_unless_set():
@@ -100,11 +101,16 @@ def test_the_policy_of_the_configuration():
     assert configured(config) == Policy(percent_per_day=10)
 
 
-def test_penalties_of_a_submission():
-    notebooks = [SimpleNamespace(score=4.0), SimpleNamespace(score=0.0)]
-    submission = SimpleNamespace(notebooks=notebooks, total_seconds_late=90000)
-    assign(submission, Policy(percent_per_day=10))
-    assert [n.late_submission_penalty for n in notebooks] == [0.8, None]
-    submission.total_seconds_late = 0
-    assign(submission, Policy(percent_per_day=10))
-    assert notebooks[0].late_submission_penalty is None
+@pytest.mark.parametrize(
+    ("submitted", "due", "hours", "late"),
+    [
+        (NOON, NOON - timedelta(hours=2), 0, 7200),
+        (NOON, NOON - timedelta(hours=2), 1, 3600),
+        (NOON, NOON - timedelta(hours=2), 3, 0),
+        (NOON, NOON + timedelta(hours=2), 0, 0),
+        (None, NOON, 0, 0),
+        (NOON, None, 1, 0),
+    ],
+)
+def test_seconds_late_are_past_the_due_time_and_its_extension(submitted, due, hours, late):
+    assert seconds(submitted, due, timedelta(hours=hours) if hours else None) == late
