@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from autograder.execute import wire
 
@@ -79,7 +80,6 @@ def test_subclasses_are_foreign_and_their_methods_are_not_asked():
 
 
 def test_tensors_are_foreign_with_their_values():
-    torch = pytest.importorskip("torch")
     back = wire.decode(wire.encode(torch.ones(2, requires_grad=True)))
     assert (back.type, back.array.tolist()) == ("torch.Tensor", [1.0, 1.0])
     assert wire.decode(wire.encode(torch.ones(2, dtype=torch.bfloat16))).array is None

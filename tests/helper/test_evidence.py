@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import attention_lab as lab
 
@@ -37,7 +38,6 @@ def test_values_become_plain_data(evidence):
 
 
 def test_a_tensor_becomes_a_list(evidence):
-    torch = pytest.importorskip("torch")
     evidence.record(context=torch.tensor([[1.0, 2.0]], requires_grad=True))
     assert evidence.data["context"] == [[1.0, 2.0]]
 

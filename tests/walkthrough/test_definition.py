@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import attention_lab as lab
 from autograder.notebook_check import meta
@@ -110,7 +111,6 @@ def test_the_numbers_of_the_lesson(tmp_path):
 
 
 def test_every_generator_has_the_seed(tmp_path):
-    torch = pytest.importorskip("torch")
     run_1 = next(c.source for c in source(ONE).cells if c.id == "run-1")
     for call in ("random.seed(SEED)", "np.random.seed(SEED)", "np.random.default_rng(SEED)"):
         assert call in run_1
