@@ -26,10 +26,13 @@ from autograder.feedback.page import environment, python
 from autograder.tasks.registry import MODULES
 from autograder.tasks.registry import assignment as find_tasks
 
-LIMITS = Limits(text=4_000, source=40_000, picture=150_000, pictures=3_000_000, cells=10_000)
+LIMITS = Limits(
+    text=4_000, source=40_000, picture=150_000, pictures=3_000_000, cells=10_000, svg=True
+)
 SECONDS = 300
 _TITLE = re.compile(r"\A\s*# +(.+?)\s*#*\s*(?:\n|\Z)")
 _COLAB = re.compile(r"^\[Open in Colab\]\((https://[^)\s]+)\)\s*$", re.MULTILINE)
+_PREDICTION = re.compile(r"evidence\.predict\([^\n]*")
 _NOTEBOOK = re.compile(r"(?:\./|\.\./[\w.-]+/)?([\w.-]+)\.ipynb")
 
 
@@ -148,7 +151,8 @@ def pieces(lesson: Lesson, notebook: Mapping, link_to: Callable[[str], str | Non
 
 
 def _shown(cell: Mapping, kind: str, room: Room) -> tuple[Block, ...]:
-    if kind == "check":  # what an untouched notebook prints there is no lesson
+    # What an untouched notebook prints at a checkpoint or an open prediction is no lesson.
+    if kind == "check" or _PREDICTION.fullmatch(cell_source(cell).strip()):
         return ()
     return tuple(blocks(cell.get("outputs") or [], LIMITS, room))
 

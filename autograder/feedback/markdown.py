@@ -25,7 +25,9 @@ TAGS = frozenset([
     "h3", "h4", "h5", "h6", "a", "span", "div", "details", "summary",
 ])  # fmt: skip
 CLASSES = {"span": {"picture", "target"}, "div": {"wide"}}
-_BARE_TAG = re.compile(r"</?(?:br|sub|sup|kbd|b|i|em|strong|details|summary)\s*/?>", re.IGNORECASE)
+_BARE_TAG = re.compile(
+    r"</?(?:br|sub|sup|kbd|b|i|em|code|strong|details|summary)\s*/?>", re.IGNORECASE
+)
 _WEB = re.compile(r"https?://[^\s\"'<>\\]+", re.IGNORECASE)
 _FORMULA = re.compile("\ue000(\\d+)\ue001")
 _HEADING = re.compile(r"<(/?)h([1-6])>")

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from html import unescape
 
 from PIL import Image
 
@@ -20,12 +21,18 @@ FORMATS = {"image/png": "PNG", "image/jpeg": "JPEG"}
 LARGEST_DECODED = 40_000_000  # pixels
 LARGEST_ENCODED = 12_000_000  # bytes of base64 text
 NO_DESCRIPTION = "Picture made by the cell above; it came without a description."
+SVG = "image/svg+xml"
+_LABEL = re.compile(r'<svg[^>]*\saria-label="([^"]{1,1000})"')
+_VIEW = re.compile(r'<svg[^>]*\sviewBox="[\d.]+ [\d.]+ ([\d.]{1,8}) ([\d.]{1,8})"')
 _FIGURE_REPR = re.compile(r"<[\w. ]*(?:Figure|AxesImage|Axes|IPython)[^>]*>")
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a notebook a page shows; a page over its size is built again with the next ones."""
+    """How much of a notebook a page shows; a page over its size is built again with the next ones.
+
+    `svg` is for notebooks of our own: what a student's kernel made is never shown as SVG.
+    """
 
     text: int = 6_000
     source: int = 12_000
@@ -34,6 +41,7 @@ class Limits:
     cells: int = 400
     outputs: int = 20
     highlight: bool = True
+    svg: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,8 @@ class Room:
 def blocks(outputs: Iterable[Mapping], limits: Limits, room: Room) -> list[Block]:
     """What to show of a cell's outputs.
 
-    HTML, SVG, JavaScript and widgets are never shown as such: their text form is, or a note that says so.
+    HTML, JavaScript and widgets are never shown as such, SVG only of our own notebooks and inside a picture,
+    where it runs nothing: otherwise their text form is shown, or a note that says so.
     """
     found: list[Block] = []
     streams: list[str] = []
@@ -117,6 +126,8 @@ def _display(output: Mapping, limits: Limits, room: Room) -> list[Block]:
             metadata = output.get("metadata")
             alt = _described(metadata, mime, text)
             return [_picture(_text(data[mime]), kind, alt, limits, room)]
+    if limits.svg and SVG in data:
+        return [_drawing(_text(data[SVG]), room)]
     if text.strip() and not _FIGURE_REPR.fullmatch(text.strip()):
         return [Block("text", _shown(text, limits.text))]
     if any(mime != "text/plain" for mime in data):
@@ -148,6 +159,18 @@ def _picture(encoded: str, kind: str, alt: str, limits: Limits, room: Room) -> B
         return Block("note", f"A picture is left out to keep this page small. {alt}")
     room.left -= len(uri)
     return Block("picture", alt, uri, width, height)
+
+
+def _drawing(text: str, room: Room) -> Block:
+    """An SVG of ours as a picture; its words are those of its own `aria-label`."""
+    label = _LABEL.search(text)
+    alt = unescape(label.group(1)) if label else NO_DESCRIPTION
+    size = _VIEW.search(text)
+    uri = f"data:{SVG};base64,{base64.b64encode(text.encode('utf-8')).decode('ascii')}"
+    if size is None or len(uri) > room.left:
+        return Block("note", f"A picture is left out. {alt}")
+    room.left -= len(uri)
+    return Block("picture", alt, uri, *(round(float(number)) for number in size.groups()))
 
 
 def fit(encoded: str, kind: str, budget: int) -> tuple[str, int, int] | None:

@@ -67,7 +67,7 @@ def percent(share: float | None) -> str:
 def sentence(text: str) -> str:
     """A property as a title: a capital first letter (not that of code), no full stop."""
     text = text.strip().rstrip(".")
-    first = text.split(" ", 1)[0]
+    first = text.split(" ", 1)[0].rstrip(",;:")
     return text[:1].upper() + text[1:] if first.isalpha() and first.islower() else text
 
 

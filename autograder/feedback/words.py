@@ -45,8 +45,8 @@ DAMAGED = (
     "in. If it does not open, download the released notebook again and copy your answers into its answer cells."
 )
 KEEP_CELLS = (
-    "Repairs cost you nothing. To need none next time, leave the locked cells where they are: write in the "
-    "answer cells, and add cells of your own wherever you like."
+    "Repairs cost you nothing. The name of the file and what your program adds to it do not matter; leave the "
+    "locked cells where they are, write in the answer cells, and add cells of your own wherever you like."
 )
 
 
@@ -75,8 +75,9 @@ def next_steps(standing: Standing) -> list[str]:
             "session and run all), look at the first cell that stops, and mend it first."
         )
     if red:
+        others = "other one" if len(red) == 2 else f"other {len(red) - 1}"
         later = (
-            f" Then look at the other {len(red) - 1} again: later checkpoints often turn right with it."
+            f" Then look at the {others} again: later checkpoints often turn right with it."
             if len(red) > 1
             else ""
         )

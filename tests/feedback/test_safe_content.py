@@ -9,7 +9,8 @@ from nbformat.v4 import new_output
 from autograder.feedback.markdown import headings_in_order, to_html
 from autograder.feedback.mathml import mathml
 from autograder.feedback.outputs import NO_DESCRIPTION, Limits, Room, blocks, fit
-from autograder.feedback.text import plain, shortened
+from autograder.feedback.render import LADDER
+from autograder.feedback.text import plain, sentence, shortened
 
 HOSTILE_MARKDOWN = [
     "<script>alert(1)</script>",
@@ -228,3 +229,38 @@ def test_many_outputs_are_counted_not_shown():
 
 def test_broken_outputs_cost_nothing():
     assert shown("x", {"output_type": "display_data", "data": 3}, {"output_type": "stream"}) == []
+
+
+DRAWING = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 480 226" role="img" aria-label="Je &amp; ne">'
+    "<script>alert(1)</script><circle r='9'/></svg>"
+)
+
+
+def test_svg_of_a_student_is_never_shown_and_of_ours_only_inside_a_picture():
+    output = new_output(
+        "display_data", data={"image/svg+xml": DRAWING, "text/plain": "<IPython.SVG>"}
+    )
+    (theirs,) = blocks([output], Limits(), Room(100_000))
+    assert (theirs.kind, theirs.uri) == ("note", "")
+    (ours,) = blocks([output], Limits(svg=True), Room(100_000))
+    assert (ours.kind, ours.text, ours.width, ours.height) == ("picture", "Je & ne", 480, 226)
+    assert ours.uri.startswith("data:image/svg+xml;base64,")
+    (full,) = blocks([output], Limits(svg=True), Room(10))
+    assert (full.kind, full.text) == ("note", "A picture is left out. Je & ne")
+
+
+def test_every_size_of_a_feedback_page_leaves_svg_out():
+    assert not any(limits.svg for limits in LADDER)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("logits, new state and weights follow", "Logits, new state and weights follow"),
+        ("softmax_rows sum to one.", "softmax_rows sum to one"),
+        ("-inf gives exactly 0", "-inf gives exactly 0"),
+    ],
+)
+def test_a_property_becomes_a_title(given, shown):
+    assert sentence(given) == shown
