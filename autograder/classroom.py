@@ -17,7 +17,7 @@ from autograder.course import Course
 
 Notebooks = dict[str, nbformat.NotebookNode]
 
-PREDICTION = re.compile(r'evidence\.predict\("(\w+)", None\)')
+PREDICTION = re.compile(r'evidence\.predict\("([^"]+)", None\)')
 OPEN_LINE = re.compile(r"^(?P<indent>\s*)(?P<name>my_\w+(?:\[\d\])?) = .*?(?P<end>\s*# <-.*)$")
 SOLUTION = re.compile(r"^\s*### (?:BEGIN|END) SOLUTION.*\n?", re.MULTILINE)
 
