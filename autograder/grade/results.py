@@ -81,11 +81,11 @@ def results_path(course: Course, assignment: str) -> Path:
 def sweep(course: Course, assignment: str) -> None:
     """Remove what graders that were killed in the middle of a write have left; the lock must be held."""
     own = private(course, assignment)
-    places = [course.autograded, own, own / "students"]
+    places = [course.root, course.autograded, own, own / "students"]
     found = [path for place in places for path in place.glob(".*.new")]
     for path in found + list(course.autograded.glob(f"*/{assignment}/**/.*.new")):
         owner = path.name.split(".")[-2]
-        if not (owner.isdigit() and _runs(int(owner))):
+        if owner.isdigit() and not _runs(int(owner)):
             path.unlink(missing_ok=True)
 
 
