@@ -26,6 +26,7 @@ PAUSE = 15 * 60
 """Seconds: a longer pause, or a single longer run, is no work on the notebook."""
 AT_ONCE = 5
 """Seconds: where no pause is longer, everything was run in one go, and the cells' own times are lost."""
+FEWEST = 3
 EARLIEST = datetime(2015, 1, 1, tzinfo=timezone.utc).timestamp()
 
 Run = tuple[float, float]
@@ -54,7 +55,8 @@ class Timing:
 
     @property
     def median(self) -> float | None:
-        return median(self.minutes) if self.minutes else None
+        """None for fewer than three students, where it would be one person's time."""
+        return median(self.minutes) if len(self.minutes) >= FEWEST else None
 
     @property
     def quarters(self) -> tuple[float, float] | None:

@@ -207,6 +207,17 @@ def test_the_report_shows_measured_beside_planned_and_says_the_rule(course):
     assert "Amber" not in report.html + report.times + report.checkpoints
 
 
+def test_of_one_or_two_students_no_time_is_shown(course):
+    for who in "ab":
+        hand_in(course, who, notebook(colab(0), colab(600), colab(1_020)))
+    report = report_page(course, NAME, entries("a", "b"), {})
+    assert timing(course, "a", "b").students == 2
+    assert "17" not in section(report.html)
+    assert "17" not in report.times
+    hand_in(course, "c", notebook(colab(0), colab(600), colab(1_020)))
+    assert "17 min" in section(report_page(course, NAME, entries("a", "b", "c"), {}).html)
+
+
 def test_without_times_the_report_says_so(course):
     hand_in(course, "a", notebook())
     said = section(report_page(course, NAME, entries("a"), {}).html)
