@@ -49,8 +49,9 @@ check-attacks: $(VENV)/dev
 check-accidents: $(VENV)/dev
 	$(BIN)/python -m pytest tests/accidents $(PARALLEL)
 
-bench: $(VENV)/run
-	$(BIN)/python -m autograder.bench
+# Half an hour on two quiet cores; `make bench WRITE=--write` puts the tables into docs/bench.md.
+bench: $(VENV)/dev
+	$(BIN)/python -m autograder.bench $(WRITE)
 	$(BIN)/python -m experiments.copy_task bench
 
 site: $(VENV)/run
