@@ -65,7 +65,7 @@ $(VENV)/run: requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-$(VENV)/dev: requirements-dev.txt $(VENV)/run
+$(VENV)/dev: requirements-dev.txt requirements-cluster.txt $(VENV)/run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
 

@@ -40,6 +40,9 @@ def configure(parser) -> None:
         "code can then read and write what you can (only for classes you trust)",
     )
     parser.add_argument("--workers", type=int, default=0, help="kernels at once (default: cores)")
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="grade on the Dask cluster there (docs/cluster.md)"
+    )
     parser.add_argument("--quiet", action="store_true", help="no progress bar and no table")
 
 
@@ -96,9 +99,18 @@ def _grade_all(plan: Plan, open_book, todo: list[tuple[str, str]], options: dict
 
 
 def _grading(plan: Plan, options: dict):
-    """Where the class is graded."""
+    """Where the class is graded: on this machine, or on a Dask cluster."""
     cold, sandbox = options.get("cold", False), not options.get("no_sandbox", False)
-    return local_pool(plan, options.get("workers") or runs.workers(), cold, sandbox)
+    address, workers = options.get("scheduler"), options.get("workers")
+    if not address:
+        return local_pool(plan, workers or runs.workers(), cold, sandbox)
+    if workers:
+        raise CourseError(
+            "--workers is for this machine's cores; with --scheduler each worker's --nthreads decides."
+        )
+    from autograder.grade import cluster  # only here: Dask is an optional extra
+
+    return cluster.cluster(plan, address, cold, sandbox)
 
 
 class _Rate(ProgressColumn):
