@@ -12,6 +12,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "feedback"))
 
+EXERCISES = ("w07-h2-practice", "attention-mechanism")
+LESSONS = [
+    f"{path.parent.name}/{path.stem}" for path in sorted((ROOT / "release").glob("*/*.ipynb"))
+]
 SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 
 
@@ -130,21 +134,67 @@ def demo_class(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def pages(demo_class, tmp_path_factory):
+def exercise_class(tmp_path_factory):
+    """A small graded class of the two assignments with answers to write; returns its course folder.
+
+    Robin got the first function of each notebook wrong, Kim wrote nothing, Lee's first notebook broke off.
+    """
+    import json
+
+    from autograder import classroom
+    from autograder.check_grader import _with
+    from autograder.course import Course
+    from autograder.tasks.model import FunctionTask
+    from autograder.tasks.registry import assignment as tasks_of
+    from tests.conftest import Scratch
+
+    scratch = Scratch(tmp_path_factory.mktemp("exercises"))
+    course = Course(scratch.root)
+    for assignment in EXERCISES:
+        good = classroom.diligent(course, assignment)
+        robin = dict(good)
+        for notebook in tasks_of(assignment).notebooks:
+            wrong = [p for p in notebook.parts if isinstance(p, FunctionTask) and p.misconceptions]
+            if wrong:
+                first = wrong[0].misconceptions[0].implementation
+                robin.update(_with(robin, notebook, wrong[0], first))
+        saved = {name: classroom.saved_by_colab(nb) for name, nb in robin.items()}
+        scratch.hand_in("robin", assignment, saved)
+        scratch.hand_in("kim", assignment, classroom.untouched(course, assignment))
+        broken = next(iter(good))
+        scratch.hand_in("lee", assignment, {broken: json.dumps(good[broken])[:4000]})
+        scratch.run("grade", assignment, "--quiet")
+        scratch.run("feedback", assignment, "--quiet")
+        scratch.run("report", assignment)
+    return scratch.root
+
+
+@pytest.fixture(scope="session")
+def pages(demo_class, exercise_class, tmp_path_factory):
     """The pages that people open, by name."""
     from autograder.course import Course
     from autograder.site import write_site
 
     site = tmp_path_factory.mktemp("site")
-    write_site(Course(demo_class), site, run=True)
+    write_site(Course(ROOT), site, run=True)
     lesson = "w07-h2-attention"
     feedback = demo_class / "feedback"
+    theirs = exercise_class / "feedback"
+    practice, mechanism = EXERCISES
     return {
         "feedback": feedback / "demo-chen" / lesson / "1-scores-and-context.html",
         "feedback-repaired": feedback / "demo-hana" / lesson / "1-scores-and-context.html",
         "feedback-ungradable": feedback / "demo-kofi" / lesson / "2-queries-and-masks.html",
         "feedback-missing": feedback / "demo-milo" / lesson / "1-scores-and-context.html",
+        "feedback-practice": theirs / "robin" / practice / "1-attention.html",
+        "feedback-untouched": theirs / "kim" / practice / "3-experiments.html",
+        "feedback-mechanism": theirs / "robin" / mechanism / "1-additive-and-luong.html",
+        "feedback-copy-task": theirs / "robin" / mechanism / "3-copy-task.html",
+        "feedback-cut-off": theirs / "lee" / mechanism / "1-additive-and-luong.html",
         "report": demo_class / "autograded" / f"{lesson}.report.html",
+        "report-practice": exercise_class / "autograded" / f"{practice}.report.html",
+        "report-mechanism": exercise_class / "autograded" / f"{mechanism}.report.html",
         "site-index": site / "index.html",
         "site-lesson": site / lesson / "2-queries-and-masks.html",
+        **{f"site/{name}": site / f"{name}.html" for name in LESSONS},
     }

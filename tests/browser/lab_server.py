@@ -15,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {
     # Cells that are out of sight stay in the page, so that a test can find them.
-    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none"},
+    # Times of the runs are in the file if somebody has switched that on; a part of the report is made from them.
+    "@jupyterlab/notebook-extension/tracker": {"windowingMode": "none", "recordTiming": True},
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
 

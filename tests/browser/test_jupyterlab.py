@@ -10,12 +10,34 @@ import pytest
 
 from autograder import classroom
 from autograder.course import Course
+from autograder.report.times import recorded
 
 pytestmark = pytest.mark.system
 
 ROOT = Path(__file__).resolve().parents[2]
 LESSON = "w07-h2-attention"
 NOTEBOOK = "1-scores-and-context"
+ANSWERED = {
+    "w07-h2-attention": "1-scores-and-context",
+    "w07-h2-practice": "1-attention",
+    "attention-mechanism": "1-additive-and-luong",
+}
+# A line at the end of one answer cell that spoils it, and what this must cost.
+SPOILED = {
+    "w07-h2-attention": "run-5",
+    "w07-h2-practice": "accepts",
+    "attention-mechanism": "dot_attention",
+}
+SPOIL = {
+    "w07-h2-attention": "context = context + 1",
+    "w07-h2-practice": "accepts = lambda candidate: True",
+    "attention-mechanism": "dot_attention = lambda state, states: (states[0], states[:, 0])",
+}
+COSTS = {
+    "w07-h2-attention": {"context-weighted-sum"},
+    "w07-h2-practice": {"accepts-formula", "accepts-masks", "accepts-contract"},
+    "attention-mechanism": {"dot_attention-values", "dot_attention-sizes", "dot_attention-stable"},
+}
 RIGHT = "scores = Q @ K.T / np.sqrt(K.shape[-1])"
 WRONG = "scores = Q @ K.T"
 
@@ -29,6 +51,8 @@ def desk(tmp_path_factory):
     shutil.copy(ROOT / "release" / LESSON / f"{NOTEBOOK}.ipynb", work / "released.ipynb")
     done = classroom.diligent(Course(ROOT), LESSON)[NOTEBOOK]
     nbformat.write(done, work / "worked-on.ipynb")
+    for assignment, name in ANSWERED.items():
+        nbformat.write(classroom.diligent(Course(ROOT), assignment)[name], work / f"{name}.ipynb")
     with lab_server.server(work, home) as address:
         yield address, work
 
@@ -79,6 +103,39 @@ def test_a_mistake_is_diagnosed_and_mending_it_passes(opened, tmp_path):
     saved = lab.save()
     kept = next(c for c in saved["cells"] if c["id"] == "run-3")
     assert "".join(kept["source"]) == source
+
+
+@pytest.mark.parametrize("assignment", ANSWERED)
+def test_what_jupyterlab_saves_is_graded_to_full_marks(opened, desk, scratch, assignment):
+    """Run, saved and handed in as a copy; then the same file with the first answer's checkpoints spoiled."""
+    name = ANSWERED[assignment]
+    lab = opened(name)
+    lab.run_all()
+    saved = lab.save()
+    assert any("iopub.execute_input" in c["metadata"].get("execution", {}) for c in saved["cells"])
+    download = scratch.root / "download"
+    for student in ("lab", "lab-wrong"):
+        (download / student).mkdir(parents=True)
+    spoiled = json.loads(json.dumps(saved))
+    first = next(c for c in spoiled["cells"] if c["id"] == SPOILED[assignment])
+    first["source"] = ["".join(first["source"]), "\n", SPOIL[assignment]]
+    for student, nb in (("lab", saved), ("lab-wrong", spoiled)):
+        (download / student / f"Copy of {name}.ipynb").write_text(json.dumps(nb), encoding="utf-8")
+    scratch.run("collect", assignment, str(download), "--new")
+    scratch.run("grade", assignment, "--quiet")
+    students = scratch.results(assignment)["students"]
+    assert lost(students["lab"], name) == set()
+    assert lost(students["lab-wrong"], name) == COSTS[assignment]
+    assert recorded(scratch.root / "submitted" / "lab" / assignment / f"Copy of {name}.ipynb")
+
+
+def lost(entry: dict, notebook: str) -> set[str]:
+    """Automatic checkpoints of the notebook that miss a mark."""
+    return {
+        grade_id
+        for grade_id, c in entry["checkpoints"].items()
+        if c["notebook"] == notebook and c["verdict"] != "manual" and c["score"] < c["max_score"]
+    }
 
 
 def test_validate_tells_a_right_notebook_from_a_wrong_one(opened):

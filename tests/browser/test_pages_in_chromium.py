@@ -6,10 +6,12 @@ from pathlib import Path
 
 import graded
 import pytest
+from conftest import LESSONS
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from PIL import Image
 
 from autograder.feedback.gather import Marks, standing
+from autograder.feedback.outputs import NO_DESCRIPTION
 from autograder.feedback.page import policy, style
 from autograder.feedback.render import feedback_page
 
@@ -21,9 +23,16 @@ PAGES = (
     "feedback-repaired",
     "feedback-ungradable",
     "feedback-missing",
+    "feedback-practice",
+    "feedback-untouched",
+    "feedback-mechanism",
+    "feedback-copy-task",
+    "feedback-cut-off",
     "report",
+    "report-practice",
+    "report-mechanism",
     "site-index",
-    "site-lesson",
+    *(f"site/{name}" for name in LESSONS),
 )
 # Each sets window.pwned, opens a dialog, or asks for something over the network.
 PAYLOADS = [
@@ -194,13 +203,38 @@ def test_headings_are_in_order_and_pictures_are_described(watched, pages, name):
     assert broken == 0
 
 
-def test_formulas_are_laid_out_by_the_browser(watched, pages):
-    watched.open(pages["site-lesson"])
+@pytest.mark.parametrize("name", [page for page in PAGES if page.startswith("site/")])
+def test_formulas_and_pictures_of_a_lesson_are_there(watched, pages, name):
+    watched.open(pages[name])
     heights = watched.page.eval_on_selector_all(
         "math", "all => all.map(m => m.getBoundingClientRect().height)"
     )
-    assert heights
     assert all(height > 5 for height in heights)
+    words = watched.page.eval_on_selector_all("img", "all => all.map(i => i.alt)")
+    assert NO_DESCRIPTION not in words
+    assert watched.page.get_by_text("is not shown here").count() == 0
+    assert heights or words or "practice" in name
+
+
+def test_the_lessons_have_formulas_and_drawn_pictures_at_all(watched, pages):
+    """The test above would pass on lessons that had lost theirs."""
+    found = {"math": 0, "img[src^='data:image/svg']": 0, "img[src^='data:image/png']": 0}
+    for name in LESSONS:
+        watched.open(pages[f"site/{name}"])
+        for selector in found:
+            found[selector] += watched.page.locator(selector).count()
+    assert found["math"] > 60
+    assert found["img[src^='data:image/svg']"] >= 1
+    assert found["img[src^='data:image/png']"] >= 15
+
+
+def test_math_that_lost_its_glyphs_is_noticed(watched, tmp_path):
+    path = tmp_path / "flat.html"
+    path.write_text("<!DOCTYPE html><math style='display: block; height: 1px'><mi>x</mi></math>")
+    watched.open(path)
+    assert (
+        watched.page.evaluate("document.querySelector('math').getBoundingClientRect().height") < 5
+    )
 
 
 def test_the_style_is_applied_under_the_policy(watched, pages):
