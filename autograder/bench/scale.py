@@ -120,6 +120,7 @@ def _in_a_process(folder: Path, count: int) -> dict:
     if done.returncode:
         raise SystemExit(f"{' '.join(words)} failed:\n{done.stderr[-2000:]}")
     shutil.rmtree(folder)
+    print(f"{count:,} students: {done.stdout.splitlines()[-1]}", file=sys.stderr)
     return json.loads(done.stdout.splitlines()[-1])
 
 
