@@ -10,6 +10,7 @@ directly, over a socket of their own that is only passed on here.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import gc
@@ -282,3 +283,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
+    atexit._run_exitfuncs()
+    os._exit(0)  # taking torch apart module by module takes longer than a notebook, for nothing
