@@ -32,9 +32,11 @@ NORMALISED: dict[str, tuple[re.Pattern[str], str]] = {
 GRADES = ("status", "score", "max_score", "verdict")
 CELL_SECONDS = "15"  # the banks have endless loops
 STEADY = ("forging", "patching", "reading")
+INWARD = ("garbage-collector", "read-the-environment")
 WHY_A_SAMPLE = (
     "of the attacks those that forge, patch and read; what the others show depends on where a limit of time, "
-    "memory or processes met them"
+    f"memory or processes met them. The outputs of {' and '.join(INWARD)}, which list the interpreter's own "
+    "objects and command lines, are not compared; their grades and comments are"
 )
 
 
@@ -146,11 +148,15 @@ def snapshot(course: Course, assignment: str) -> Snapshot:
             said = one.keys() - {*GRADES, "checkpoints"}
             found.add("comments", name, {key: one[key] for key in sorted(said)})
     for path in sorted(course.autograded.glob(f"*/{assignment}/**/*")):
+        if path.relative_to(course.autograded).parts[0] in INWARD:
+            continue
         if path.suffix == ".ipynb":
             for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
                 if cell.get("outputs"):
                     outputs = json.loads(json.dumps(cell.outputs))
-                    found.add("outputs", (path.relative_to(course.autograded), number), outputs)
+                    found.add(
+                        "outputs", f"{path.relative_to(course.autograded)} cell {number}", outputs
+                    )
         elif path.is_file():
             found.add("outputs", path.relative_to(course.autograded), path.read_text())
     return found
