@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import logging
 import pickle
+import pkgutil
 import queue
 import sys
 import time
@@ -214,23 +215,29 @@ class Crew:
             ) from None
 
     def _greet(self, worker: _Worker) -> None:
-        """Send the run to a worker; it answers when it is ready for students."""
+        """Ask a worker for a file of the grader, with Python's own means: a task that it can't read ends it."""
         self.workers[worker.address] = worker
-        future = self._submit(worker, calls.open_room, pickle.dumps(self.job))
+        self._ask(worker, pkgutil.get_data, "autograder.grade", "calls.py")
+
+    def _ask(self, worker: _Worker, function: Callable, *args: Any) -> None:
+        future = self._submit(worker, function, *args)
         self.greetings[future.key] = future, worker
 
     def _greeted(self, future: Any, worker: _Worker) -> None:
+        """A worker has the grader: send it the run. Or it is ready for students, or can't be."""
         try:
-            problem = future.result(timeout=FETCH)
+            answer = future.result(timeout=FETCH)
         except Exception as error:
-            problem = (
-                f"it (or the scheduler) can't run this grader ({type(error).__name__}): start both in "
-                f"the course's folder, with its environment"
+            answer = (
+                f"it, or the scheduler, can't load the grader ({type(error).__name__}): start both in the "
+                f"course's folder, with its environment"
             )
         if self.workers.get(worker.address) is not worker:
             return  # gone meanwhile
-        if problem:
-            self._refuse(worker, problem)
+        if isinstance(answer, bytes):
+            self._ask(worker, calls.open_room, pickle.dumps(self.job))
+        elif answer:
+            self._refuse(worker, answer)
         else:
             worker.ready = self._had_ready = True
 

@@ -25,7 +25,7 @@ def fill(scratch: Scratch, students: int = STUDENTS) -> None:
         nb = good if number % 3 else bare
         classroom.hand_in(course, f"demo-{number:02d}", NAME, {NOTEBOOK: nb})
     run = scratch.root / "autograded" / ".run" / NAME
-    run.mkdir(parents=True)
+    run.mkdir(parents=True, exist_ok=True)
     (run / "nonce.json").write_text(json.dumps({"nonce": "ab" * 16}))
 
 
@@ -50,7 +50,7 @@ def rows(scratch: Scratch) -> list[tuple]:
             "join submitted_notebook n on n.assignment_id = s.id "
             "join base_cell b on b.notebook_id = n.notebook_id "
             "left join grade g on g.cell_id = b.id and g.notebook_id = n.id "
-            "left join comment c on c.cell_id = b.id and c.notebook_id = n.id order by 1, 3"
+            "left join comment c on c.cell_id = b.id and c.notebook_id = n.id order by 1, 3, b.type"
         ).fetchall()
 
 
