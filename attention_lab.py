@@ -20,7 +20,7 @@ MISTAKES = {  # what a checkpoint can recognise: likely cause | what to try
     "unmasked": "the mask was not used | pass np.where(allowed, scores, -np.inf) to softmax",
     "mask_after": "the mask came after the softmax | put -inf into the scores, then apply softmax",
     "empty_row": "the masks block all, and softmax of only -inf is 0/0 | give each row a True (1)",
-    "temperature": "0 divides by nothing, below 0 the ranking turns | try 0.5 (sharper), 2.0 (softer)",
+    "temperature": "0 divides by nothing, below 0 the ranking turns | 0.5 is sharper, 2.0 is softer",
     "nothing": "nothing is changed or removed | put in new numbers, or one False",
     "no_sum": "no division by the row's sum | divide by powers.sum(axis=-1, keepdims=True)",
     "leak": "the mask is missing, transposed, inverted or late | print it: row = query, True = may",
@@ -188,8 +188,8 @@ class Evidence:
     def save(self) -> None:
         """Write the file in one step, and show the JSON so that it travels inside the notebook."""
         self.check_complete()
-        modules = {name: sys.modules.get(name) for name in ("numpy", "torch", "attention_lab")}
-        versions = {name: str(module.__version__) for name, module in modules.items() if module}
+        used = [sys.modules[n] for n in ("numpy", "torch", "attention_lab") if n in sys.modules]
+        versions = {module.__name__: str(module.__version__) for module in used}
         self.data["environment"] = {"python": sys.version.split()[0], **versions}
         rows = (f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in self.data.items())
         text = "{\n  " + ",\n  ".join(rows) + "\n}"
@@ -226,8 +226,7 @@ def _picture(title: str, told: list[str], size, left: float = 0.75, **labels):
 
     words, stream = f"{title}: {'; '.join(told)}.", BytesIO()
     wide, high = left + size[0] + 0.25, 0.6 + size[1] + 0.4  # a layout engine doubles the time
-    place = (left / wide, 0.6 / high, size[0] / wide, size[1] / high)
-    figure = Figure((wide, high))
+    figure, place = Figure((wide, high)), (left / wide, 0.6 / high, size[0] / wide, size[1] / high)
     yield figure.add_axes(place, title=title, **labels)
     figure.savefig(stream, format="png", dpi=100)
     png = b64encode(stream.getvalue()).decode("ascii")
@@ -281,14 +280,13 @@ def bars(weights, keys=None, title="Attention weights") -> None:
     weights = np.asarray(weights, dtype=float).reshape(-1)
     keys, size = _names(keys, len(weights), "k"), (max(3.2, 1.1 * len(weights)), 2.2)
     told = [f"{key} {weight:.4f}" for key, weight in zip(keys, weights, strict=True)]
-    labels = {"xlabel": "key", "ylabel": "attention weight", "ylim": (0, 1.1)}
-    with _picture(title, told, size, **labels) as axes:
+    with _picture(title, told, size, xlabel="key", ylabel="weight", ylim=(0, 1.1)) as axes:
         look = {"hatch": (HATCHES * len(keys))[: len(keys)], "color": COLOURS, "ec": "black"}
         axes.bar_label(axes.bar(keys, weights, **look), fmt="%.4f", padding=3)
 
 
 # Your own functions, compared with tables of what the reference and known mistakes give: no code.
-_TABLES, _NAMED = {}, {}  # the tables; function -> the mistakes that were found in it
+_TABLES, _NAMED = {}, {}  # the tables; checkpoint -> what was found: {(function, mistake)}
 
 
 def load_tables(tables: dict) -> None:
@@ -296,10 +294,11 @@ def load_tables(tables: dict) -> None:
     _TABLES.update(tables)
 
 
-def fingerprint(value) -> list:
+def fingerprint(value, brief=False) -> list:
     """[kind and shape, checksum, size of the numbers]: nearly equal results, nearly equal prints."""
     kind, parts = type(value).__name__, value if isinstance(value, (list, tuple)) else [value]
     parts = [np.array(p.detach() if hasattr(p, "detach") else p) for p in parts]
+    kind += f" {value}"[:80] * (isinstance(value, Exception) and not brief)
     if isinstance(value, Exception) or not parts or any(p.dtype.kind not in "biuf" for p in parts):
         return [kind, 0.0, 0.0]
     kind += ",".join(f"{p.shape}{'?' * (p.dtype.kind == 'b')}".replace(" ", "") for p in parts)
@@ -327,7 +326,7 @@ def _called(function, arguments: list) -> tuple:
 
 def _differs(task: dict, case: dict, value):
     """How a result differs from the reference, (kind of fault or "", sentence), or None."""
-    want, kind, at = case["want"], type(value).__name__, case["note"]
+    want, kind, at = case["want"], type(value).__name__, f"input: {case['note']}"
     if isinstance(value, Exception):
         right = want == "ValueError" and isinstance(value, ValueError)
         return None if right else (kind, f"{kind} came up ({at}): {value}")
@@ -346,7 +345,8 @@ def _differs(task: dict, case: dict, value):
         near &= (b == 0) | (a != 0) | (label not in case["zero"])
         if not near.all():
             place = " ".join(f"{axis} {i}" for axis, i in zip(axes, _first(~near), strict=False))
-            return "", f"the {label} first differs at {place} ({at})"
+            seen = f"{b[~near][0] + 0:.4g}, not {a[~near][0] + 0:.4g}"
+            return "", f"the {label} first differs at {place}: {seen} ({at})"
         if b.dtype.kind != ("b" if a.dtype.kind == "b" else "f"):
             return "dtype", f"the {label} has dtype {b.dtype}"
 
@@ -355,6 +355,7 @@ def diagnose(grade_id: str, function) -> tuple:
     """(verdict, names of the mistakes, what was seen, advice) for one checkpoint of a function."""
     task = next(t for t in _TABLES["tasks"].values() if grade_id in t["checks"])
     cases, here = task["cases"], np.array([c["check"] == grade_id for c in task["cases"]])
+    _NAMED[grade_id] = set()
     values, moved = zip(*[_called(function, case["args"]) for case in cases], strict=True)
     bad = [_differs(task, case, value) for case, value in zip(cases, values, strict=True)]
     errors = [case["want"] == "ValueError" for case in cases]  # they count if the next call returns
@@ -364,7 +365,7 @@ def diagnose(grade_id: str, function) -> tuple:
         mine = mine or [("changed", "an argument was changed by the call")]
     if not mine or isinstance(values[0], NotImplementedError):
         return "not-attempted" if mine else "right", [], "not written yet", []
-    prints = [fingerprint(value) for value in values]
+    prints = [fingerprint(v, e) for v, e in zip(values, errors, strict=True)]
     spared = np.array([e and not b for e, b in zip(errors, bad, strict=True)])
 
     def same(theirs) -> np.ndarray:  # an outcome of None is that of the reference
@@ -374,8 +375,7 @@ def diagnose(grade_id: str, function) -> tuple:
         return np.array(near) & [p[0] == t[0] for _, p, t in rows]
 
     for callees, theirs in task["carried"]:
-        known = all(name in _NAMED.get(callee, ()) for callee, name in callees.items())
-        if known and (same(theirs) | spared)[here].all():
+        if callees.items() <= set().union(*_NAMED.values()) and (same(theirs) | spared)[here].all():
             return "carried", [], f"right, given what your {' and '.join(callees)} returns", []
     wrong = {n: w for n, w in task["wrong"].items() if any(moved) or not w["moves"]}
     found = {n: same(w["outcomes"]) for n, w in wrong.items() if grade_id in w["fails"]}
@@ -384,7 +384,7 @@ def diagnose(grade_id: str, function) -> tuple:
     seen = f"this equals {' and '.join(told)} on {here.sum()} of {here.sum()} inputs"
     if len({kind for kind, _ in mine}) == 1:  # one fault that has a name in every task
         told = dict([_TABLES["faults"][k] for k, _ in mine if k in _TABLES["faults"]]) | told
-    _NAMED[task["name"]] = [*_NAMED.get(task["name"], []), *told]
+    _NAMED[grade_id] = {(task["name"], name) for name in told}
     return "wrong", list(told), seen if found else mine[0][1], list(told.values())
 
 
@@ -396,4 +396,4 @@ def check_task(grade_id: str, function) -> None:
         return print(f"○ {grade_id}: {seen}.")
     with checkpoint(grade_id):
         if verdict == "wrong":
-            raise CheckError(seen, " / ".join(advice).replace(". ", " | ", 1).rstrip("."))
+            raise CheckError(seen, " Or: ".join(advice).replace(". ", " | ", 1).rstrip("."))

@@ -67,7 +67,7 @@ def task_table(task: FunctionTask, cases: Sequence[Case]) -> dict:
                 if case.exact_zero
                 else [],
                 "want": _wanted(case, outcome),
-                "print": None if case.returns_only else fingerprint(outcome),
+                "print": None if case.returns_only else fingerprint(outcome, brief=True),
             }
         )
     wrong = {}
@@ -110,15 +110,22 @@ def _carried(task: FunctionTask, cases: Sequence[Case], want: Sequence[Outcome])
 def _outcomes(cases: Sequence[Case], want: Sequence[Outcome], theirs: Sequence[Outcome]) -> list:
     """Fingerprints, None where they equal the reference's."""
     return [
-        None if judge.equal(case, one, other) else fingerprint(other)
+        None
+        if judge.equal(case, one, other)
+        else fingerprint(other, brief=_wanted(case, one) == "ValueError")
         for case, one, other in zip(cases, want, theirs, strict=True)
     ]
 
 
-def fingerprint(outcome: Outcome) -> list:
-    """`attention_lab.fingerprint` of an outcome, with its numbers cut to seven digits."""
+def fingerprint(outcome: Outcome, brief: bool = False) -> list:
+    """`attention_lab.fingerprint` of an outcome, with its numbers cut to seven digits.
+
+    Args:
+        brief: of an error keep the type alone; its text counts where a value was asked for.
+    """
     if outcome.raised is not None:
-        return [outcome.raised.type, 0.0, 0.0]
+        kind, text = outcome.raised.type, outcome.raised.message
+        return [kind if brief else kind + f" {text}"[:80], 0.0, 0.0]
     kind, total, size = attention_lab.fingerprint(_alive(outcome.value))
     return [kind, _short(total), _short(size)]
 

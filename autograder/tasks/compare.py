@@ -18,36 +18,28 @@ from autograder.tasks.model import ATOL, Case
 FAULTS = {
     "returns-nothing": "The function returned None. Does its last line say `return`?",
     "returns-list": "The numbers come in a Python list. Return the numpy array itself.",
-    "returns-matrix": "The result is a `numpy.matrix`, for which `*` and indexing mean other "
-    "things. "
+    "returns-matrix": "The result is a `numpy.matrix`, for which `*` and indexing mean other things. "
     "Use plain arrays (`np.array`, `@`).",
-    "returns-masked-array": "The result is a masked array. Put the blocked entries into a plain "
-    "array.",
-    "returns-tensor": "The result is a torch tensor. Turn it into an array with "
-    "`.detach().numpy()`.",
+    "returns-masked-array": "The result is a masked array. Put the blocked entries into a plain array.",
+    "returns-tensor": "The result is a torch tensor. Turn it into an array with `.detach().numpy()`.",
     "returns-dict": "The result is a dict. Return the values in the order that the docstring says.",
     "returns-one-of-two": "Only one value came back where the docstring asks for a pair.",
-    "swapped-pair": "The two results come in the other order. Compare your `return` with the "
-    "docstring.",
+    "swapped-pair": "The two results come in the other order. Compare your `return` with the docstring.",
     "transposed": "The result equals the transposed right answer: rows and columns are exchanged. "
     "Rows belong to queries, columns to keys.",
     "extra-axis": "The numbers are right, but the array has an axis of size 1 too many or too few. "
     "Print `.shape` next to the shape in the docstring.",
-    "wrong-dtype": "The values agree, but not the dtype: print `.dtype`. A mask must be bool, "
-    "numbers "
+    "wrong-dtype": "The values agree, but not the dtype: print `.dtype`. A mask must be bool, numbers "
     "must be floating-point.",
-    "changed-argument": "The function changed its argument: after the call the caller's array "
-    "holds "
-    "other numbers. Look for `z -= ...`, `z[...] = ...`, `out=` or `np.copyto`, and work on a "
-    "copy.",
-    "reads-global": "The answer is the same whatever the arguments are. The body uses a variable "
-    "of the "
-    "notebook, or a fixed array, in place of its arguments.",
-    "undefined-name": "A name in the body is not defined. Restart the kernel and run all cells "
-    "from the top.",
-    "not-a-check": "An error came up where the docstring asks for one, but valid input raises "
-    "too, so it "
-    "is not your check that spoke.",
+    "changed-argument": "The function changed its argument: after the call the caller's array holds "
+    "other numbers. Look for `z -= ...`, `z[...] = ...`, `out=` or `np.copyto`, and work on a copy.",
+    "reads-global": "The answer is the same whatever the arguments are. The body uses a variable of "
+    "the notebook, or a fixed array, in place of its arguments.",
+    "undefined-name": "A name in the body is not defined: a slip of the pen, a size that has to come "
+    "from an argument (`d_k = K.shape[-1]`), or a cell above that was not run. The error says which "
+    "name; if it is spelled as it should be, restart the kernel and run all cells from the top.",
+    "not-a-check": "An error came up where the docstring asks for one, but valid input raises too, so "
+    "it is not your check that spoke.",
     "error-returned": "The function returned the exception. Write `raise ValueError(...)`.",
 }
 UNIVERSAL = frozenset(FAULTS) | {

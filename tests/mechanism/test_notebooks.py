@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -105,7 +106,7 @@ def test_the_shapes_table_uses_the_letters_of_the_docstrings():
 
 
 def test_the_locked_probe_asks_what_the_judge_compares():
-    names = {"np": np, "decoder_step": lambda *asked: asked}
+    names = {"np": np, "contextlib": contextlib, "decoder_step": lambda *asked: asked}
     exec(cell("3-copy-task", "step_probe"), names)
     for told, wanted in zip(names["step_probe"], experiments.step_probe_arguments(), strict=True):
         assert np.array_equal(told, wanted)

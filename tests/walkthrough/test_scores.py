@@ -176,7 +176,7 @@ WRONG = {
     ),
     "negative temperature": (
         *(TWO, "your-change-6", "my_temperature = 1.0", "my_temperature = -1.0"),
-        *("temperature-positive", "0.5 (sharper)"),
+        *("temperature-positive", "0.5 is sharper"),
     ),
     "mask after the softmax": (
         *(TWO, "run-7", "causal_weights = softmax(masked_scores)"),
