@@ -103,7 +103,7 @@ def test_no_match_points_at_the_first_difference_and_does_not_guess():
 
     verdict, names, seen, advice = lab.diagnose("scaled_scores-scale", nearly)
     assert (verdict, names, advice) == ("wrong", [], [])
-    assert "query 1 key 1" in seen
+    assert "query 1 key 1: " in seen
 
 
 def test_what_is_not_written_is_said_calmly(capsys):
@@ -121,6 +121,26 @@ def test_a_carried_error_is_said(capsys):
     lab.diagnose("softmax-rows", wrong.implementation)
     lab.check_task("attention-plain", student)
     assert "right, given what your softmax returns" in capsys.readouterr().out
+    lab.check_task("softmax-rows", NAMES["softmax"].reference)
+    assert lab.diagnose("attention-plain", student)[0] == "wrong"  # mended, so it excuses nothing
+
+
+def test_an_error_names_a_mistake_only_if_it_says_the_same():
+    def ambiguous(Q, K, V, allowed=None, temperature=1.0):
+        if allowed:
+            return attention(Q, K, V, allowed, temperature)
+        return attention(Q, K, V, None, temperature)
+
+    verdict, names, seen, _ = lab.diagnose("attention-allowed", ambiguous)
+    assert (verdict, names) == ("wrong", [])
+    assert "truth value of an array" in seen
+    cases = asked("attention")
+    graded = judge.judge(
+        NAMES["attention"], cases, judge.outcomes(NAMES["attention"], ambiguous, cases), None
+    )
+    assert graded["attention-allowed"].misconceptions == ()
+    raises = next(m for m in NAMES["softmax"].misconceptions if m.name == "keepdims-missing")
+    assert raises.name in lab.diagnose("softmax-rows", raises.implementation)[1]
 
 
 def test_a_faults_name_is_told_for_an_unknown_function():
