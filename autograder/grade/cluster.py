@@ -29,16 +29,19 @@ from autograder.grade.parcel import Unsendable, pack
 from autograder.grade.pool import Grading, Todo
 from autograder.grade.submission import Graded, Plan, ungradable
 
-CONNECT = 10.0
+CONNECT = 30.0
 """Seconds to wait for the scheduler."""
 WAIT = 60.0
-"""Seconds to wait for a worker, when there is none (any more)."""
+"""Seconds to wait for the first worker."""
+RETURN = 600.0
+"""Seconds to wait when none is left: a queue may take its time to start another job."""
 PAUSE = 1.0
 """Seconds between two looks at who is there."""
 FETCH = 10.0
 """Seconds to wait for a result that has been announced; its worker may be gone since."""
 LIVES = 3
 """A submission with which so many workers went away is given up; the last time it is alone with one."""
+LOUD = ("distributed", "tornado", "asyncio")
 RETRY = "run this again: what was finished is kept."
 
 
@@ -74,8 +77,8 @@ def _dask() -> Any:
     # A submission is larger than what Dask likes in a task, and is meant to be.
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "10GB"})
     # What Dask logs of a lost worker or scheduler, we say in one line.
-    for name in ("distributed", *logging.root.manager.loggerDict):
-        if name.partition(".")[0] == "distributed":
+    for name in (*LOUD, *logging.root.manager.loggerDict):
+        if name.partition(".")[0] in LOUD:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     return distributed
 
@@ -193,10 +196,13 @@ class Crew:
         usable = [worker for worker in self.workers.values() if not worker.refused]
         if usable:
             self._had_worker = now
-            return
-        patience = WAIT if self._had_ready or not self.workers else 0.0
-        if now - self._had_worker >= patience:
+        elif now - self._had_worker >= self._patience():
             raise CourseError(self._nobody())
+
+    def _patience(self) -> float:
+        if self._had_ready:
+            return RETURN
+        return 0.0 if self.workers else WAIT  # those that are there have all been refused
 
     def _nobody(self) -> str:
         reasons = [f"{worker.address}: {worker.refused}" for worker in self.workers.values()]

@@ -275,7 +275,7 @@ def test_when_all_workers_are_refused_the_reason_is_said(crew, client):
 
 
 def test_when_no_worker_is_left_grading_ends_with_one_line(crew, client, monkeypatch):
-    monkeypatch.setattr(cluster, "WAIT", 0.0)
+    monkeypatch.setattr(cluster, "RETURN", 0.0)
 
     def act(future):
         client.present.clear()
