@@ -85,6 +85,8 @@ class Raised:
     type: str
     bases: tuple[str, ...] = ()
     message: str = ""
+    mark: str = field(default="", compare=False)
+    """A digest of how the message begins: tells whether two errors say the same, and shows nothing."""
 
 
 @dataclass(frozen=True)

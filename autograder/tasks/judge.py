@@ -123,7 +123,7 @@ def _same_error(want: Outcome, mine: Outcome, theirs: Outcome) -> bool:
     """
     if want.raised is not None or mine.raised is None or theirs.raised is None:
         return True
-    return mine.raised.message[:80] == theirs.raised.message[:80]
+    return mine.raised.mark == theirs.raised.mark
 
 
 _WANTED: dict[tuple[str, int], tuple[Any, list[Outcome]]] = {}

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from autograder.execute.messages import mark
 from autograder.execute.wire import Foreign, Opaque, Outcome, Raised, Strided
 
 
@@ -81,7 +82,8 @@ def play(function: Callable, args: Sequence[Any]) -> Outcome:
             value = plain(function(*given))
         except Exception as error:
             bases = tuple(base.__name__ for base in type(error).__mro__[1:])
-            raised = Raised(type(error).__name__, bases, str(error)[:300])
+            message = str(error)
+            raised = Raised(type(error).__name__, bases, message[:300], mark(message))
     changed = tuple(
         i for i, (old, new) in enumerate(zip(before, given, strict=True)) if not same_bits(old, new)
     )
