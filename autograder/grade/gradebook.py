@@ -7,6 +7,7 @@ row takes ten times as long. Manual scores, comments of graders and extra credit
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from nbgrader.api import (
     Comment,
     Grade,
     Gradebook,
+    InvalidEntry,
     MissingEntry,
     Notebook,
     Student,
@@ -32,6 +34,7 @@ from nbgrader.preprocessors import SaveCells
 from sqlalchemy import Index, and_, bindparam, insert, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from tornado.log import app_log
 
 from autograder.course import Course, CourseError
 from autograder.grade.results import unfinished
@@ -189,35 +192,49 @@ def _database_problem(course: Course, error: Exception) -> str:
     return f"the gradebook {course.gradebook} can't be used ({text}): {advice}. Nothing was lost."
 
 
+@contextlib.contextmanager
+def _one_line(course: Course) -> Iterator[None]:
+    """Database errors in nbgrader's own classes, which log them with all frames and raise others instead."""
+    level = app_log.level
+    app_log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    except (InvalidEntry, SQLAlchemyError) as error:
+        raise CourseError(_database_problem(course, error)) from None
+    finally:
+        app_log.setLevel(level)
+
+
 def register(course: Course, assignment: str, notebooks: Mapping[str, object]) -> None:
     """Make the gradebook know the released notebooks: their cells, points and sources.
 
     Raises:
         CourseError: if it holds submissions of a form of the assignment with other cells.
     """
-    with opened(course) as gradebook:
-        for index in INDEXES:
-            index.create(gradebook.engine, checkfirst=True)
-        try:
-            known = gradebook.find_assignment(assignment)
-            if _same_cells(known, notebooks):
-                return
-        except MissingEntry:
-            gradebook.add_assignment(assignment)
-    for name, nb in notebooks.items():
-        names = {
-            "notebook": name,
-            "assignment": assignment,
-            "student": ".",
-            "db_url": course.gradebook,
-        }
-        try:
-            SaveCells().preprocess(nbformat.from_dict(nb), {"nbgrader": names})
-        except RuntimeError:
-            raise CourseError(
-                f"the gradebook has submissions of {assignment}/{name} with other cells than release/ "
-                f"has now. Grade them with the release that they were made for, or start a new gradebook."
-            ) from None
+    with _one_line(course):
+        with opened(course) as gradebook:
+            for index in INDEXES:
+                index.create(gradebook.engine, checkfirst=True)
+            try:
+                known = gradebook.find_assignment(assignment)
+                if _same_cells(known, notebooks):
+                    return
+            except MissingEntry:
+                gradebook.add_assignment(assignment)
+        for name, nb in notebooks.items():
+            names = {
+                "notebook": name,
+                "assignment": assignment,
+                "student": ".",
+                "db_url": course.gradebook,
+            }
+            try:
+                SaveCells().preprocess(nbformat.from_dict(nb), {"nbgrader": names})
+            except RuntimeError:
+                raise CourseError(
+                    f"the gradebook has submissions of {assignment}/{name} with other cells than release/ "
+                    f"has now. Grade them with the release that they were made for, or start a new gradebook."
+                ) from None
 
 
 def _same_cells(known: Assignment, notebooks: Mapping[str, object]) -> bool:
