@@ -7,8 +7,8 @@ DEBIAN := chromium postgresql
 # Test files share the cores; tests of one file stay together, since they share their class.
 PARALLEL := -n 2 --dist loadfile
 
-.PHONY: demo test lint test-system release check-release check-grader check-attacks check-accidents sync \
-        check-notebooks bench site publish clean
+.PHONY: demo test lint test-system release check-release check-grader check-attacks check-accidents \
+        check-durability sync check-notebooks bench site publish clean
 
 demo: $(VENV)/run
 	$(RUN) demo
@@ -44,10 +44,13 @@ check-grader: $(VENV)/run
 	$(RUN) check-grader
 
 check-attacks: $(VENV)/dev
-	$(BIN)/python -m pytest tests/attacks $(PARALLEL)
+	$(BIN)/python -m pytest -p tests.tables tests/attacks $(PARALLEL)
 
 check-accidents: $(VENV)/dev
-	$(BIN)/python -m pytest tests/accidents $(PARALLEL)
+	$(BIN)/python -m pytest -p tests.tables tests/accidents $(PARALLEL)
+
+check-durability: $(VENV)/dev
+	$(BIN)/python -m tests.pipeline.durability
 
 # Half an hour on two quiet cores; `make bench WRITE=--write` puts the tables into docs/bench.md.
 bench: $(VENV)/dev

@@ -31,17 +31,23 @@ NOTEBOOK = "1-scores-and-context"
 GRADE = "weights-sum-to-one"
 ANSWER = "softmax"
 WRONG = "def softmax(z):\n    return np.exp(z - z.max(axis=-1, keepdims=True))  # not divided by the sum\n"
-CELL_SECONDS = "6"
+CELL_SECONDS = "5"
 OTHERS = ("peer", "zz-right", "zz-wrong")
+STOPPED = {"DeadKernel", "KeyboardInterrupt", "MemoryError"}
 
 
 @dataclass
 class Verdicts:
-    """What the judge found: `found[attack]` are the ways in which it succeeded; `general` concerns all."""
+    """What the judge found: `found[attack]` are the ways in which it succeeded; `general` concerns all.
+
+    `became[attack]` says what happened to it, and `honest[student]` whether one of the others kept the points.
+    """
 
     scores: dict[str, float | None] = field(default_factory=dict)
     control: float = 0.0
     found: dict[str, list[str]] = field(default_factory=dict)
+    became: dict[str, str] = field(default_factory=dict)
+    honest: dict[str, bool] = field(default_factory=dict)
     general: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -231,6 +237,8 @@ class Class:
         for attack in self.attacks:
             verdicts.scores[attack.name] = self.entry(attack.name).get("score")
             verdicts.found[attack.name] = self.judge(attack, verdicts.control)
+            verdicts.became[attack.name] = self.became(attack, verdicts.control)
+        verdicts.honest = {name: self.entry(name).get("score") == before[name] for name in OTHERS}
         verdicts.general += self.judge_all(before, files)
         return verdicts
 
@@ -260,6 +268,52 @@ class Class:
         found += [f"it wrote {path}" for path in self.traces(mark)]
         found += [f"its process {pid} survives" for pid in processes(mark)]
         return found
+
+    def became(self, attack: Attack, control: float) -> str:
+        """What happened to an attack, in words that are the same in every run."""
+        entry = self.entry(attack.name)
+        if entry.get("score") is None:
+            reason = entry.get("reason", "not in the results").removeprefix(f"{NOTEBOOK}: ")
+            return f"refused: {self.plain(reason, attack)}"
+        told = [text.removeprefix(f"{NOTEBOOK}: ") for text in entry["repairs"]]
+        if told:
+            more = f" (and {len(told) - 1} more)" if len(told) > 1 else ""
+            return f"repaired: {self.plain(told[0], attack)}{more}; {self.points(entry, control)}"
+        errors = self.errors(attack)
+        if STOPPED & set(errors) or any("stopped Python" in text for text in entry["notes"]):
+            # Which limit it met first, and what was run by then, is a matter of chance.
+            return "contained: its cell was stopped; no more points than its control"
+        notes = [self.plain(text, attack) for text in entry["notes"] if attack.files]
+        if notes and not errors:
+            more = f" (and {len(notes) - 1} more)" if len(notes) > 1 else ""
+            return f"left out: {notes[0]}{more}; {self.points(entry, control)}"
+        how = f"its cell ended with {errors[0]}" if errors else "it ran, to no effect"
+        return f"contained: {how}; {self.points(entry, control)}"
+
+    def points(self, entry: dict, control: float) -> str:
+        score = entry["score"]
+        same = "as" if score == control else "less than" if score < control else "MORE than"
+        return f"{score:g} points, {same} its control"
+
+    def plain(self, text: str, attack: Attack) -> str:
+        """A sentence of the results without what differs from run to run."""
+        for word in (str(self.scratch.root), str(self.listener.port)):
+            text = text.replace(word, "...")
+        return text.rstrip(".")
+
+    def errors(self, attack: Attack) -> list[str]:
+        """Names of the errors in which the attack's cell ended, or any cell if it has none of its own."""
+        path = self.scratch.root / "autograded" / attack.name / ASSIGNMENT / f"{NOTEBOOK}.ipynb"
+        cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+        own = [c for c in cells if c.id == f"attack-{attack.name}"[:60]]
+        dead = [c for c in cells if not c.metadata.get("nbgrader", {}).get("grade")]
+        names = [
+            output.ename
+            for cell in own or dead
+            for output in cell.get("outputs", [])
+            if output.output_type == "error"
+        ]
+        return [name for name in names if own or name in STOPPED]
 
     def shown(self, student: str) -> str:
         """All that the cells printed and showed (not tracebacks, which quote the attack's own lines)."""

@@ -4,7 +4,8 @@ Run it on a machine that can be thrown away: what the attacks leave in home fold
 site-packages is not all removed.
 Some attacks are meant to destroy, so that each runs in PID, mount, network and IPC namespaces of its own, as
 root (`unshare`), one student at a time; those that would take down the machine all the same are not run. It takes
-minutes, and is no part of the tests: the table that it writes is `docs/attacks-on-stock.md`.
+minutes, and is no part of the tests: the table that it writes is `docs/attacks-on-stock.md`. With `--notes` nothing is
+run: the table's notes on the attacks that did not succeed are written anew from the bank.
 """
 
 from __future__ import annotations
@@ -144,11 +145,43 @@ def _score(root: Path, student: str) -> float | None:
         return book.execute(query, [student]).fetchone()[0]
 
 
+def recorded(page: str) -> dict[str, tuple[str, str]]:
+    """`(succeeds, how or why not)` of each attack in the table that was written."""
+    found = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if len(cells) == 5 and cells[3] in ("yes", "no"):
+            found[cells[1]] = (cells[3], cells[4])
+    return found
+
+
+def why_not(attack: Attack) -> str:
+    """Why it does not succeed against stock nbgrader, or was not run."""
+    return NOT_RUN.get(attack.name) or attack.stock
+
+
+def with_notes(page: str) -> str:
+    """The page, with the bank's texts in the rows of attacks that did not succeed."""
+    results = recorded(page)
+    rows = []
+    for attack in attacks():
+        if attack.name in results:
+            succeeds, said = results[attack.name]
+            said = said if succeeds == "yes" else why_not(attack)
+            rows.append(f"| {attack.kind} | {attack.name} | {attack.aim} | {succeeds} | {said} |")
+    head = page[: page.index("|---|")].rstrip("\n")
+    return "\n".join([head, "|---|---|---|---|---|", *rows, ""])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.attacks.stock", description=__doc__)
     parser.add_argument("names", nargs="*", help="attacks (default: all)")
+    parser.add_argument("--notes", action="store_true", help="run nothing; renew the notes")
     parser.add_argument("--output", type=Path, default=ROOT / "docs" / "attacks-on-stock.md")
     args = parser.parse_args()
+    if args.notes:
+        args.output.write_text(with_notes(args.output.read_text("utf-8")), encoding="utf-8")
+        return 0
     with tempfile.TemporaryDirectory(prefix="stock-") as folder:
         chosen = prepare(Path(folder))
         control, _ = grade(None, chosen)

@@ -87,9 +87,11 @@ def control(executor):
     [a for a in attacks() if a.kind in KINDS and a.code and a.name not in ELSEWHERE],
     ids=lambda a: a.name,
 )
-def test_the_attack_earns_nothing(executor, control, attack):
+def test_the_attack_earns_nothing(executor, control, attack, record_property):
     code = attack.code.replace("$WIN", "won-it").replace("$GRADE", "softmax-rows")
     score, shown = grade(executor, WRONG, code, attack.place == "last")
+    succeeded = bool(score > control or "won-it" in shown)
+    record_property("attack on functions", {"name": attack.name, "succeeded": succeeded})
     assert score <= control
     assert "won-it" not in shown
 

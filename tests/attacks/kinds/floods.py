@@ -74,7 +74,7 @@ for folder in (".", "/tmp", "/dev/shm", "/var/tmp"):
 """
 
 
-@attack()
+@attack(stock="the kernel's messages time out: stock gives up on this student, who gets nothing")
 def printed_flood():
     """Prints hundreds of megabytes."""
     return """
@@ -87,7 +87,7 @@ for _ in range(200):
 """
 
 
-@attack()
+@attack(stock="the output is kept and shown in full; it costs time and a large file, no points")
 def display_flood():
     """Displays thousands of large outputs."""
     return """
@@ -97,7 +97,7 @@ for number in range(3000):
 """
 
 
-@attack()
+@attack(stock="only its own kernel runs out of descriptors")
 def open_files():
     """Opens files until there are no more descriptors."""
     return """
@@ -112,7 +112,7 @@ while True:
 """
 
 
-@attack()
+@attack(stock="its kernel dies, so that stock grades nothing of it: 0 points for all")
 def closed_files():
     """Closes every descriptor, the grader's line among them."""
     return """
@@ -121,7 +121,7 @@ os.closerange(0, 4096)
 """
 
 
-@attack()
+@attack(stock="stock's time limit kills the kernel: 0 points for all")
 def endless_loop():
     """Never ends, and ignores the interrupt."""
     return """
@@ -133,7 +133,7 @@ while True:
 """
 
 
-@attack()
+@attack(stock="its kernel dies, so that stock grades nothing of it: 0 points for all")
 def deep_recursion():
     """Overflows the C stack."""
     return """
@@ -145,7 +145,10 @@ deep(1)
 """
 
 
-@attack("last")
+@attack(
+    "last",
+    stock="stock asks no function and no variable; the checkpoint fails on the computed weights",
+)
 def huge_answers():
     """The functions and values that the grader asks for are endless."""
     return """
@@ -161,7 +164,7 @@ weights = my_weights = Endless()
 """
 
 
-@attack()
+@attack(stock="its kernel dies, so that stock grades nothing of it: 0 points for all")
 def replaced_process():
     """The kernel's process becomes another program."""
     return """

@@ -7,7 +7,7 @@ import nbformat
 from ..bank import attack
 
 
-@attack("last")
+@attack("last", stock="a cell without points earns nothing, whatever it prints")
 def printed_success():
     """Prints the lines that a passing notebook prints."""
     return """
@@ -19,7 +19,7 @@ print("3.0")
 """
 
 
-@attack("last")
+@attack("last", stock="stock does not read evidence")
 def printed_evidence():
     """Prints a perfect evidence JSON."""
     return """
@@ -38,13 +38,13 @@ def _stale_artifacts(folder, words):
     (folder / "artifacts" / "w07-h2-attention.json").write_text(text)
 
 
-@attack("first", files=_stale_artifacts)
+@attack("first", files=_stale_artifacts, stock="stock does not read evidence")
 def stale_artifacts():
     """Hands in a perfect evidence file beside the notebook."""
     return "print(open('artifacts/w07-h2-attention.json').read())"
 
 
-@attack("last")
+@attack("last", stock="stock does not read evidence")
 def huge_evidence():
     """The variables that the grader asks for are huge."""
     return """
@@ -54,7 +54,10 @@ my_weights = [[[0] * 1000] * 1000] * 100
 """
 
 
-@attack("last")
+@attack(
+    "last",
+    stock="stock does not read evidence; its kernel may hang on these values, and then nothing is graded",
+)
 def malformed_evidence():
     """The variables that the grader asks for are recursive, deep, or break when they are read."""
     return """
@@ -106,7 +109,7 @@ for number in range(200):
     )
 
 
-@attack("last")
+@attack("last", stock="its own line to stock breaks, and nothing of it is graded")
 def malformed_messages():
     """Writes rubbish to the grader's socket: wrong lengths, half frames, other types, deep JSON."""
     return (
@@ -140,7 +143,7 @@ while True:
     )
 
 
-@attack("last")
+@attack("last", stock="its own line to stock breaks, and nothing of it is graded")
 def answers_for_the_grader():
     """A thread waits for the grader's questions and answers them first."""
     return (
@@ -164,7 +167,7 @@ def _more_points(notebook):
             cell.metadata.nbgrader.points = 300
 
 
-@attack("last", edit=_more_points)
+@attack("last", edit=_more_points, stock="stock takes points from the gradebook")
 def changed_points():
     """The submitted notebook says that a checkpoint is worth 300 points."""
 
@@ -183,7 +186,11 @@ def _own_checkpoint(notebook):
     notebook.cells.append(cell)
 
 
-@attack("last", edit=_own_checkpoint)
+@attack(
+    "last",
+    edit=_own_checkpoint,
+    stock="stock finds the notebook invalid after it has dropped the unknown cell, and grades nothing of it",
+)
 def own_checkpoint():
     """Adds a graded cell of its own that always gives 100 points."""
 
@@ -196,7 +203,11 @@ def _answerable_checkpoint(notebook):
             cell.source = "print('passed')\n3.0"
 
 
-@attack("last", edit=_answerable_checkpoint)
+@attack(
+    "last",
+    edit=_answerable_checkpoint,
+    stock="stock stops at the changed checksum, and grades nothing of it",
+)
 def rewritten_checkpoints():
     """The graded cells are unlocked and rewritten to give full points."""
 
@@ -209,7 +220,11 @@ def _doubled(notebook):
             notebook.cells.insert(2 * index, twin)
 
 
-@attack("last", edit=_doubled)
+@attack(
+    "last",
+    edit=_doubled,
+    stock="stock stops with a message on an old schema: neither this student nor those who follow get anything",
+)
 def doubled_checkpoints():
     """Each graded cell is there twice; the copy always passes."""
 
@@ -218,7 +233,11 @@ def _deleted(notebook):
     notebook.cells = [c for c in notebook.cells if not c.metadata.get("nbgrader", {}).get("grade")]
 
 
-@attack("last", edit=_deleted)
+@attack(
+    "last",
+    edit=_deleted,
+    stock="a graded cell that is not there is never scored: the points are lost, not won",
+)
 def deleted_checkpoints():
     """The graded cells are deleted: no output is full points for stock nbgrader."""
 
@@ -227,7 +246,6 @@ def _tagged(notebook):
     for cell in notebook.cells:
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.metadata["tags"] = ["skip-execution", "raises-exception", "remove-cell"]
-            cell.metadata["execution"] = {"timeout": 10**6}
 
 
 @attack("last", edit=_tagged)
@@ -242,7 +260,9 @@ def _graded_already(notebook):
             cell.outputs = [nbformat.v4.new_output("execute_result", {"text/plain": "3.0"})]
 
 
-@attack("last", edit=_graded_already)
+@attack(
+    "last", edit=_graded_already, stock="stock clears outputs and does not read foreign metadata"
+)
 def graded_already():
     """The graded cells carry verdicts and outputs of full marks."""
 
@@ -256,18 +276,22 @@ def _kernelspec(notebook):
     }
 
 
-@attack("last", edit=_kernelspec)
+@attack(
+    "last",
+    edit=_kernelspec,
+    stock="stock starts the kernel that it knows, whatever the notebook names",
+)
 def foreign_kernelspec():
     """The notebook names another kernel to be started."""
 
 
-@attack("check")
+@attack("check", stock="stock writes locked cells anew from the gradebook")
 def checkpoint_as_answer():
     """The checkpoint's cell is replaced by one that prints its success."""
     return "weights = my_weights = None\nprint('passed')\n3.0"
 
 
-@attack("last")
+@attack("last", stock="the checkpoint computes the weights anew, and random ones fail")
 def late_rebinding():
     """A thread keeps rebinding the names while the grader asks."""
     return """
@@ -281,7 +305,7 @@ threading.Thread(target=rebind, daemon=True).start()
 """
 
 
-@attack("last")
+@attack("last", stock="stock asks no function with hidden inputs")
 def hidden_inputs():
     """What the grader asks of a function is kept and shown in messages and later outputs."""
     return """

@@ -114,7 +114,7 @@ def _hidden(folder, words):
     (folder / "matplotlibrc").write_text("backend: TkAgg\nfigure.dpi: 5000\n")
 
 
-@attack("first", files=_hidden)
+@attack("first", files=_hidden, stock="they are read, but change no score")
 def settings_in_the_folder():
     """Settings of Python, IPython and matplotlib lie beside the notebook."""
     return "import os\nprint(os.listdir('.'))"

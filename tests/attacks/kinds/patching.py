@@ -3,7 +3,7 @@
 from ..bank import attack
 
 
-@attack()
+@attack(stock="the helper calls methods of what the patched functions return, and fails")
 def patched_numpy():
     """numpy's comparisons always agree."""
     return """
@@ -14,7 +14,7 @@ np.testing.assert_allclose = np.testing.assert_array_equal = lambda *args, **kwa
 """
 
 
-@attack()
+@attack(stock="the patched functions break the kernel: it hangs, and nothing is graded")
 def patched_builtins():
     """`all`, `any`, `abs`, `max`, `isinstance` and `len` say what is wanted."""
     return """
@@ -26,7 +26,7 @@ builtins.max = lambda *a, **k: 0.0
 """
 
 
-@attack()
+@attack(stock="this notebook's checkpoints do not use torch")
 def patched_torch():
     """torch's softmax, comparison and attention are replaced."""
     return """
@@ -81,7 +81,7 @@ attention_lab.checkpoint = checkpoint
 """
 
 
-@attack()
+@attack(stock="the helper asks for a plain numpy array before it compares")
 def equal_to_everything():
     """The answer is an object that equals, and is close to, everything."""
     return """
@@ -107,7 +107,7 @@ softmax = Anything()
 """
 
 
-@attack()
+@attack(stock="the helper asks for a plain numpy array before it compares")
 def lying_array():
     """The answer is an ndarray subclass that computes what the check wants."""
     return """
@@ -150,7 +150,7 @@ get_ipython().input_transformers_post.append(rewrite)
 """
 
 
-@attack()
+@attack(stock="the replaced helper is no context manager: the checkpoint fails")
 def pre_run_hook():
     """A hook that runs before each cell patches the shell again."""
     return """
@@ -161,7 +161,7 @@ get_ipython().events.register("pre_run_cell", again)
 """
 
 
-@attack()
+@attack(stock="the kernel's reply still says that the cell failed")
 def swallowed_exceptions():
     """A custom exception handler shows nothing, and tracebacks are switched off."""
     return """
@@ -223,7 +223,7 @@ for name in [n for n in sys.modules if n.partition(".")[0] in ("attention_lab", 
 """
 
 
-@attack()
+@attack(stock="the names that it changes are not those that the helper compares")
 def trace_function():
     """A trace function edits the locals of whatever compares values."""
     return """
@@ -239,7 +239,7 @@ sys.settrace(trace)
 """
 
 
-@attack()
+@attack(stock="the names that it changes are not those that decide")
 def frames_and_globals():
     """Walks the frames up to whoever runs the cells, and tells them that all is well."""
     return """
@@ -259,7 +259,7 @@ while frame:
 """
 
 
-@attack()
+@attack(stock="stock does not score evidence")
 def garbage_collector():
     """Finds every Evidence object in memory and makes its assertions true."""
     return """
@@ -272,13 +272,13 @@ for thing in gc.get_objects():
 """
 
 
-@attack()
+@attack(stock="there is no such encoder in stock's kernel")
 def patched_encoder():
     """The helpers that send values are patched through the garbage collector."""
     return """
 import gc, types
 for thing in gc.get_objects():
-    if isinstance(thing, types.FunctionType) and thing.__module__.startswith("autograder.execute"):
+    if isinstance(thing, types.FunctionType) and (thing.__module__ or "").startswith("autograder.execute"):
         if thing.__name__ in ("_array", "_encode", "encode", "encode_outcome"):
             try:
                 thing.__code__ = (lambda *a, **k: {"t": "bool", "v": True}).__code__
@@ -287,12 +287,12 @@ for thing in gc.get_objects():
 """
 
 
-@attack()
+@attack(stock="the answer is not in what was run before")
 def history():
     """Looks for the answers in what was run before: In, Out, the history."""
     return """
 shell = get_ipython()
-found = [s for s in shell.user_ns.get("In", []) if "0.4011" in s]
+found = [s for s in shell.user_ns.get("In", [])[:-1] if "0.4011" in s]
 found += [repr(o) for o in shell.user_ns.get("Out", {}).values()]
 print(found, list(shell.history_manager.get_range()))
 for source in found:
@@ -301,7 +301,9 @@ for source in found:
 """
 
 
-@attack()
+@attack(
+    stock="the solution is not in the kernel's memory (reading it from the disk succeeds: `read-the-solution`)"
+)
 def reference_in_memory():
     """Searches the process for the reference implementation."""
     return """
@@ -316,7 +318,7 @@ for name, module in list(sys.modules.items()):
 """
 
 
-@attack()
+@attack(stock="the helper has imported numpy already")
 def forged_numpy_dtype():
     """Replaces the numpy module object itself, for whoever imports it later."""
     return """

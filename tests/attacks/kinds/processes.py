@@ -30,7 +30,9 @@ subprocess.Popen("trap '' HUP INT TERM; for i in $(seq 60); do sleep 1; touch $R
 """
 
 
-@attack("last")
+@attack(
+    "last", stock="the kernel is killed, and what would wait ends with the namespace of this run"
+)
 def code_at_exit():
     """atexit, threads and finalizers run when the kernel ends."""
     return """
@@ -57,7 +59,9 @@ os.kill(-1, signal.SIGKILL)
 """
 
 
-@attack()
+@attack(
+    stock="here nbgrader is the first process of a namespace, which can't be killed from within; without one it can"
+)
 def kill_the_grader():
     """Kills the grader, the process that started it, and its process group."""
     return (
@@ -83,7 +87,7 @@ for name in os.listdir("/proc"):
     )
 
 
-@attack()
+@attack(stock="stock's time limit kills the kernel: 0 points for all")
 def stop_instead_of_dying():
     """Stops itself, so that the grader waits."""
     return """
@@ -93,7 +97,7 @@ os.kill(os.getpid(), signal.SIGSTOP)
 """
 
 
-@attack()
+@attack(stock="no other kernel ran")
 def other_kernels():
     """Looks for other kernels: connection files, Jupyter's runtime folder, their ports and sockets."""
     return """

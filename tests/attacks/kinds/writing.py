@@ -22,7 +22,7 @@ def write_the_gradebook():
 import sqlite3
 with sqlite3.connect("$ROOT/gradebook.db", timeout=5) as book:
     book.execute("update grade set auto_score = 100, manual_score = 100, extra_credit = 50")
-    book.execute("update grade_cell set max_score = 1")
+    book.execute("update grade_cells set max_score = 1")
     book.execute("insert into student (id, first_name) values ('$MARK', 'pwned')")
 """
 
