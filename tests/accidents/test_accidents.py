@@ -108,6 +108,23 @@ def told(entry: dict, notebook: str) -> str:
     return "\n".join([*repairs, *entry["notes"], problem])
 
 
+def outcome(group: Group, name: str, one) -> dict:
+    """What became of one accident, for the table."""
+    entry, notebook = group.students[name], group.cases[one.name].notebook
+    status, said = entry["notebooks"][notebook]["status"], told(entry, notebook)
+    got, full = scores(entry, notebook), scores(group.perfect, notebook)
+    matching = [line for line in said.splitlines() if one.told and re.search(one.told, line)]
+    shown = matching or said.splitlines() if one.told else []
+    return {
+        "name": one.name,
+        "status": status,
+        "told": shown[0].removeprefix(f"{notebook}: ") if shown else "",
+        "said": bool(one.told and re.search(one.told, said)) or status == "graded",
+        "lost": sum((full[n] or 0) - (got.get(n) or 0) for n in full) if one.whole else 0,
+        "zero": status == "ungradable" and (entry["score"] is not None or any(got.values())),
+    }
+
+
 def check(group: Group, name: str, one) -> None:
     entry, notebook = group.students[name], group.cases[one.name].notebook
     status = entry["notebooks"][notebook]["status"]
@@ -143,7 +160,11 @@ def test_the_perfect_submission_is_perfect(together, alone):
                 assert checkpoint["score"] == checkpoint["max_score"], checkpoint
 
 
-def test_the_other_students_are_unaffected(together):
+def test_the_other_students_are_unaffected(together, record_property):
+    affected = sum(together.students[name] != together.perfect for name in BYSTANDERS)
+    stopped = int(together.done.returncode not in (0, 1))
+    row = {"others": len(BYSTANDERS), "affected": affected, "stopped": stopped}
+    record_property("batch", row)
     for name in BYSTANDERS[1:]:
         assert together.students[name] == together.perfect
     assert together.students["nothing-in-it"]["status"] == "missing"
@@ -151,12 +172,15 @@ def test_the_other_students_are_unaffected(together):
 
 
 @pytest.mark.parametrize("one", ACCIDENTS, ids=lambda one: one.name)
-def test_in_a_class_no_point_is_lost_and_every_repair_is_told(together, one):
-    check(together, together.cases[one.name].student, one)
+def test_in_a_class_no_point_is_lost_and_every_repair_is_told(together, one, record_property):
+    name = together.cases[one.name].student
+    record_property("accident in a class", outcome(together, name, one))
+    check(together, name, one)
 
 
 @pytest.mark.parametrize("one", ACCIDENTS, ids=lambda one: one.name)
-def test_alone_no_point_is_lost_and_every_repair_is_told(alone, one):
+def test_alone_no_point_is_lost_and_every_repair_is_told(alone, one, record_property):
+    record_property("accident alone", outcome(alone, student(one), one))
     check(alone, student(one), one)
 
 
