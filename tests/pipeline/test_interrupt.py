@@ -36,6 +36,8 @@ def interrupt(scratch, *words: str) -> subprocess.CompletedProcess:
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"COURSE_CELL_SECONDS": "100000"},
+        # A shell that runs these tests in the background makes them ignore SIGINT, also in children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     while len(finished(scratch)) < 3 and process.poll() is None:
         time.sleep(0.02)
