@@ -641,8 +641,9 @@ class Kernel:
     def send_files(self, files: Path | Sequence[Path]) -> None:
         """Copy files, or the regular ones of a folder, but no notebook, into the working folder."""
         total = 0
-        named = ((path, path.name) for path in files) if not isinstance(files, Path) else None
-        for path, name in named or _plain_files(files, self.notes):
+        folder = isinstance(files, Path)
+        named = _plain_files(files, self.notes) if folder else ((one, one.name) for one in files)
+        for path, name in named:
             total += path.stat().st_size
             if total > self.limits.files // 2:
                 self.notes.append(

@@ -33,7 +33,7 @@ import numpy as np
 # Functions take their builtins from here, so that a student's `builtins.len = None` does not reach them.
 __builtins__ = dict(vars(builtins))
 
-_ndarray, _generic, _dtype = np.ndarray, np.generic, np.dtype
+_ndarray, _generic, _dtype, _float64 = np.ndarray, np.generic, np.dtype, np.float64
 _frombuffer, _empty, _asarray = np.frombuffer, np.empty, np.asarray
 _ascontiguous = np.ascontiguousarray
 _tobytes = np.ndarray.tobytes
@@ -191,7 +191,14 @@ def _plain(dtype: np.dtype) -> bool:
     return dtype.kind in "biuf" and dtype.itemsize <= 8
 
 
+def _narrow(value: Any) -> Any:
+    """Extended precision, which differs between machines, as float64."""
+    wide = value.dtype.kind == "f" and value.dtype.itemsize > 8
+    return value.astype(_float64) if wide else value
+
+
 def _array(array: np.ndarray, budget: _Budget, strided: bool = False) -> dict:
+    array = _narrow(array)
     dtype = array.dtype
     if not _plain(dtype):
         return {"t": "opaque", "type": f"numpy.ndarray[{dtype}]"[:200]}
@@ -212,6 +219,7 @@ def _array(array: np.ndarray, budget: _Budget, strided: bool = False) -> dict:
 
 
 def _scalar(value: np.generic, budget: _Budget) -> dict:
+    value = _narrow(value)
     dtype = value.dtype
     if not _plain(dtype):
         return {"t": "opaque", "type": type_name(type(value))}

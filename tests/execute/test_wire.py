@@ -54,6 +54,15 @@ def test_big_endian_arrays_keep_their_values():
     assert (wire.decode(wire.encode(array)) == array).all()
 
 
+def test_extended_precision_crosses_as_float64():
+    third = np.longdouble(1) / 3
+    for value in (third, np.array([third, 2 * third])):
+        back = wire.decode(wire.encode(value))
+        assert type(back) is not wire.Opaque
+        assert back.dtype == np.float64
+        assert (back == np.asarray(value, dtype=np.float64)).all()
+
+
 def test_a_strided_argument_arrives_strided_writable_and_equal():
     array = np.arange(6.0).reshape(2, 3)
     for marked in (wire.Strided(array), np.asfortranarray(array)):
