@@ -110,9 +110,7 @@ def _carried(task: FunctionTask, cases: Sequence[Case], want: Sequence[Outcome])
 def _outcomes(cases: Sequence[Case], want: Sequence[Outcome], theirs: Sequence[Outcome]) -> list:
     """Fingerprints, None where they equal the reference's."""
     return [
-        None
-        if judge.equal(case, one, other)
-        else fingerprint(other, brief=_wanted(case, one) == "ValueError")
+        None if judge.equal(case, one, other) else fingerprint(other, brief=one.raised is not None)
         for case, one, other in zip(cases, want, theirs, strict=True)
     ]
 

@@ -6,6 +6,7 @@ import inspect
 
 import numpy as np
 import pytest
+import torch
 
 from autograder.tasks import judge
 from autograder.tasks.attention_mechanism import ASSIGNMENT, bahdanau_decoder, diagnose_shapes
@@ -52,6 +53,23 @@ def test_a_misconception_loses_its_own_checkpoints_under_its_own_name(name, wron
     found = verdicts(TASKS[name], wrong.implementation, seed)
     assert {g for g, v in found.items() if v.verdict != "right"} == set(wrong.fails)
     assert all(wrong.name in found[grade_id].misconceptions for grade_id in wrong.fails)
+
+
+def keeping_the_keys(self, token, state, encoder_states, allowed):
+    """Right in the first step of a decoder; in the next sentence it scores the states of the first."""
+    if not hasattr(self, "keys"):
+        self.keys = self.U_a(encoder_states)
+    scores = self.v_a(torch.tanh(self.W_a(state).unsqueeze(1) + self.keys)).squeeze(2)
+    weights = torch.softmax(scores.masked_fill(~allowed, -torch.inf), dim=1)
+    context = (weights.unsqueeze(2) * encoder_states).sum(dim=1)
+    new_state = self.cell(torch.cat([self.embedding(token), context], dim=1), state)
+    return self.readout(torch.cat([new_state, context], dim=1)), new_state, weights
+
+
+def test_what_a_decoder_keeps_from_another_sentence_shows():
+    task = bahdanau_decoder.TASK
+    found = verdicts(task, bahdanau_decoder.Adapted(keeping_the_keys), 1)
+    assert {v.verdict for v in found.values()} == {"wrong"}
 
 
 def test_there_are_enough_of_both():

@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.tasks.attention_mechanism._given import (
     CONTEXT_ATOL,
+    extremes,
     huge,
     normal,
     saturated,
@@ -30,8 +31,7 @@ def _case(rng, d_s, d_h, d_attn, T_enc, dtype=np.float64, note="", apart=False):
 
 
 def _stable(rng, sign, dtype):
-    words = "very large" if sign > 0 else "very negative"
-    return Case(saturated(rng, sign, dtype), STABLE, f"{words} scores", **huge(dtype))
+    return Case(saturated(rng, sign, dtype), STABLE, extremes(sign), **huge(dtype))
 
 
 def public():
@@ -41,6 +41,7 @@ def public():
         _case(rng, 3, 3, 3, 5, note="square W_a and U_a"),
         _stable(rng, 1, np.float64),
         _stable(rng, -1, np.float64),
+        _stable(rng, 0, np.float64),
     ]
 
 
@@ -53,6 +54,7 @@ def probes(rng):
         _case(rng, 3, 1, 2, 5, note="d_h = 1"),
         _stable(rng, 1, np.float32),
         _stable(rng, -1, np.float64),
+        _stable(rng, 0, np.float32),
     ]
 
 
@@ -339,7 +341,7 @@ Source: Bahdanau, Cho, Bengio (2014), section 3.1 and appendix A.1.2.""",
             "additive-no-shift",
             no_shift,
             (STABLE,),
-            "NaN for scores of 2000: e to that power is too large for a float. Subtract the largest "
+            "NaN for scores of 6000: e to that power is too large for a float. Subtract the largest "
             "score first; the weights do not change.",
         ),
         Misconception(

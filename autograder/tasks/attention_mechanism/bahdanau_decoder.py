@@ -56,6 +56,7 @@ class Adapted:
         decoder = decoder.to(state.dtype).eval()
         decoder.load_state_dict(dict(zip(decoder.state_dict(), weights, strict=True)))
         with torch.no_grad():
+            self.step(decoder, token, state, -encoder_states, allowed)
             logits, new_state, alpha = self.step(decoder, token, state, encoder_states, allowed)
         return logits.log_softmax(dim=1).numpy(), new_state.numpy(), alpha.numpy()
 
@@ -97,7 +98,7 @@ def _case(rng, sizes, B, T_enc, where=STEP, dtype=np.float32, note="", apart=Fal
 
 
 def _padded_peak(rng, dtype=np.float32):
-    """Padding with scores near 2000, real tokens near -2000: exact in float32."""
+    """Padding with scores near 6000, real tokens near -6000: exact in float32."""
     vocab, d_emb, T_enc = 7, 3, 6
     state, states, W_a, U_a, v_a = saturated(rng, -1, dtype, T_enc)
     (d_attn, d_s), d_h = W_a.shape, U_a.shape[1]

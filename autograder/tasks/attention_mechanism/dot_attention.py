@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.tasks.attention_mechanism._given import (
     CONTEXT_ATOL,
+    extremes,
     huge,
     normal,
     softmax,
@@ -36,8 +37,7 @@ def _unequal(rng, d_s, d_h, T_enc, dtype=np.float64):
 
 
 def _stable(rng, sign, dtype, d_h):
-    words = "very large" if sign > 0 else "very negative"
-    return Case(towers(rng, sign, dtype, d_h), STABLE, f"{words} scores", **huge(dtype))
+    return Case(towers(rng, sign, dtype, d_h), STABLE, extremes(sign), **huge(dtype))
 
 
 def public():
@@ -50,6 +50,7 @@ def public():
         _unequal(rng, 3, 1, 5),
         _stable(rng, 1, np.float64, 4),
         _stable(rng, -1, np.float64, 3),
+        _stable(rng, 0, np.float64, 4),
     ]
 
 
@@ -66,6 +67,7 @@ def probes(rng):
         _unequal(rng, 1, 5, 1),
         _stable(rng, 1, np.float32, 5),
         _stable(rng, -1, np.float64, 4),
+        _stable(rng, 0, np.float32, 3),
     ]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from autograder.tasks.attention_mechanism._given import (
     CONTEXT_ATOL,
+    extremes,
     huge,
     normal,
     softmax,
@@ -36,9 +37,8 @@ def _stable(rng, sign, dtype, d_s, d_h):
     W[1, 2] = -2.0
     query = np.zeros(d_s)
     query[:2] = state[:2]
-    words = "very large" if sign > 0 else "very negative"
     args = (query.astype(dtype), encoder, W.astype(dtype))
-    return Case(args, STABLE, f"{words} scores", **huge(dtype))
+    return Case(args, STABLE, extremes(sign), **huge(dtype))
 
 
 def public():
@@ -49,6 +49,7 @@ def public():
         _case(rng, 4, 4, 4, note="square W, as many encoder states as components"),
         _stable(rng, 1, np.float64, 4, 3),
         _stable(rng, -1, np.float64, 3, 4),
+        _stable(rng, 0, np.float64, 4, 4),
     ]
 
 
@@ -63,6 +64,7 @@ def probes(rng):
         _case(rng, 1, 4, 5, note="d_s = 1"),
         _stable(rng, 1, np.float32, 5, 4),
         _stable(rng, -1, np.float64, 2, 3),
+        _stable(rng, 0, np.float32, 3, 5),
     ]
 
 

@@ -45,6 +45,14 @@ def _padded_peak(rng, dtype=np.float64):
     return Case((scores, lengths), STABLE, note, exact_zero=True, **huge(dtype))
 
 
+def _padded_beyond(rng, dtype=np.float64):
+    """The padding holds numbers that no finite constant brings down."""
+    scores = rng.integers(-3, 4, size=(3, 5)).astype(dtype)
+    lengths = np.array([4, 1, 3])
+    scores[np.arange(5) >= lengths[:, None]] = 1e30
+    return Case((scores, lengths), STABLE, "padding holds 1e30", exact_zero=True, **huge(dtype))
+
+
 def _far_apart(rng, dtype=np.float64):
     """Rows around +9000, 0 and -9000; inside a row the scores lie close together."""
     scores = rng.integers(-6, 7, size=(3, 5)) / 4.0
@@ -69,6 +77,7 @@ def public():
         _case(rng, [1, 4, 3, 2], 4, note="as many sequences as positions"),
         _padded_peak(rng),
         _far_apart(rng),
+        _padded_beyond(rng),
         _empty(rng, [2, 0, 4], 5),
         _case(rng, [3, 1], 4, note="the scores before and after", where=ARGUMENTS),
     ]
@@ -83,6 +92,7 @@ def probes(rng):
         _case(rng, [1, 1, 1], 1, note="one position"),
         _padded_peak(rng, np.float32),
         _far_apart(rng, np.float32),
+        _padded_beyond(rng, np.float32),
         _empty(rng, [0, 3], 4, np.float32),
         _empty(rng, [3, 2, 0], 5),
         _case(rng, [2, 3, 1], 5, note="the scores before and after", where=ARGUMENTS),
@@ -124,6 +134,14 @@ def times_zero(scores, lengths):
     if (lengths < 1).any():
         raise ValueError
     kept = scores * (np.arange(scores.shape[1]) < lengths[:, None])
+    e = np.exp(kept - kept.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def added_fill(scores, lengths):
+    if (lengths < 1).any():
+        raise ValueError
+    kept = scores + np.where(np.arange(scores.shape[1]) < lengths[:, None], 0.0, -1e9)
     e = np.exp(kept - kept.max(axis=1, keepdims=True))
     return e / e.sum(axis=1, keepdims=True)
 
@@ -339,6 +357,13 @@ Raises:
             VALUED,
             "Padding has weight: its score was multiplied by 0, and a score of 0 has weight e^0 = 1 "
             "before the division. Use -np.inf.",
+        ),
+        Misconception(
+            "mask-added",
+            added_fill,
+            (STABLE,),
+            "Padding has weight where it holds a larger number than the -1e9 that was added to it. "
+            "Put -np.inf in its place: np.where(real, scores, -np.inf).",
         ),
         Misconception(
             "mask-one-too-long",

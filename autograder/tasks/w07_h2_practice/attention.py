@@ -83,6 +83,14 @@ def _large(
     return queries, keys, normal(rng, n_k, d_v, dtype=dtype)
 
 
+def _wide(rng: np.random.Generator, n_q: int, n_k: int, d_v: int) -> tuple[np.ndarray, ...]:
+    """Scores from -1e4 to 1e4 for one and the same query; the first key is the worst."""
+    queries, keys, values = _large(rng, n_q, n_k, d_v)
+    queries[:, 0] = 2.0
+    keys[0, 0] = -9999.0
+    return queries, keys, values
+
+
 def public() -> list[Case]:
     rng = np.random.default_rng(703)
     q, k, v = normal(rng, 2, 3), normal(rng, 4, 3), normal(rng, 4, 5)
@@ -95,6 +103,7 @@ def public() -> list[Case]:
     spiked[2] = 3000.0 * np.sign(q[0])
     empty = np.array([[True, False, True, True], [False] * 4])
     whole = np.full((2, 4), True)
+    two = np.array([True, True, False])
     return [
         Case((q, k, v), PLAIN, "no mask, temperature 1", **LOOSE),
         Case(square, PLAIN, "three of everything", **LOOSE),
@@ -107,7 +116,9 @@ def public() -> list[Case]:
         Case((q, k, v, keys), ALLOWED, "mask (N_k,)", exact_zero=True, **LOOSE),
         Case((q, k, v, keys[None]), ALLOWED, "mask (1, N_k)", exact_zero=True, **LOOSE),
         Case((q, k, v, rows), ALLOWED, "mask (N_q, 1)", exact_zero=True, **LOOSE),
+        Case((*square, two), ALLOWED, "three of everything, mask (N_k,)", exact_zero=True, **LOOSE),
         Case((hq, hk, hv), STABLE, "scores near +-1e4", **COARSE),
+        Case((hq, hk, hv, two), STABLE, "scores near +-1e4, mask", exact_zero=True, **COARSE),
         Case(
             (q, spiked, v, keys), STABLE, "the blocked key has by far the largest score", **COARSE
         ),
@@ -159,11 +170,14 @@ def probes(rng: np.random.Generator) -> list[Case]:
         Case((q[:1], k, v), PLAIN, "a single query", **LOOSE),
         Case((q, k, v[:, :1]), PLAIN, "one value component", **LOOSE),
         Case((q, k[:1], v[:1]), PLAIN, "a single key", **LOOSE),
+        Case((q[:, :1], k[:, :1], v), PLAIN, "one component a key", **LOOSE),
         Case((Strided(q), Strided(k), Strided(v)), PLAIN, "not contiguous", **LOOSE),
         Case((q, k, v, None, 1.0), PLAIN, "all arguments given", **LOOSE),
         Case((q, k, v, None, warm), TEMPERATURE, "a temperature", **LOOSE),
         Case((q, k, v, None, 2), TEMPERATURE, "temperature as a whole number", **LOOSE),
         Case((q32, k32, v32, None, 0.5), TEMPERATURE, "temperature 0.5, float32", **LOOSE),
+        Case((q, k, v, None, 0.02), TEMPERATURE, "a low temperature", **LOOSE),
+        Case((q, k, v, None, 150.0), TEMPERATURE, "a high temperature", **LOOSE),
         Case((q, k, v, whole, warm), TEMPERATURE, "mask and temperature", **LOOSE),
         Case((q, k, v, mask), ALLOWED, "mask (N_q, N_k)", **exact),
         Case((q32, k32, v32, Strided(mask)), ALLOWED, "mask not contiguous, float32", **exact),
@@ -172,16 +186,21 @@ def probes(rng: np.random.Generator) -> list[Case]:
         Case((q, k, v, rows), ALLOWED, "mask (N_q, 1)", **exact),
         Case((*square, np.tril(np.full((side, side), True))), ALLOWED, "a causal mask", **exact),
         Case((q, k, v, lone), ALLOWED, "one allowed key", **exact),
+        Case((*square, np.arange(side) != 1), ALLOWED, "square, mask (N_k,)", **exact),
         Case((q[:1], k, v, keys[None]), ALLOWED, "one query, mask (1, N_k)", **exact),
         Case(large, STABLE, "scores near +-1e4", **COARSE),
         Case(large32, STABLE, "scores near +-1e4, float32", **COARSE),
         Case((q, spiked, v, without), STABLE, "the blocked key has the largest score", **COARSE),
-        Case((*large, np.arange(6) < 5), STABLE, "large scores and a mask", **COARSE),
+        Case(
+            (*large, np.arange(6) < 5), STABLE, "large scores and a mask", exact_zero=True, **COARSE
+        ),
+        Case(_wide(rng, 3, 5, 4), STABLE, "scores from -1e4 to 1e4 in a row", **COARSE),
         Case((q, k, v, None, 0.0), ERRORS, "temperature 0", neighbour=(q, k, v, None, 0.25)),
         Case(
             (q, k, v, mask, -0.5), ERRORS, "a negative temperature", neighbour=(q, k, v, mask, 0.5)
         ),
         Case((q, k, v, None, 0), ERRORS, "temperature 0, an int", neighbour=(q, k, v, None, 1)),
+        Case((q, k, v, None, -1e-9), ERRORS, "just below 0", neighbour=(q, k, v, None, 0.02)),
         Case((q, k, v, empty), ERRORS, "a query without allowed key", neighbour=(q, k, v, mask)),
         Case((q, k, v, no_rows), ERRORS, "mask (N_q, 1), one False", neighbour=(q, k, v, rows)),
         Case((q, k, v, np.full(n_k, False)), ERRORS, "(N_k,) all False", neighbour=(q, k, v, keys)),
@@ -271,6 +290,44 @@ def two_branches(Q, K, V, allowed=None, temperature=1.0):
         if not allowed.any(axis=-1).all():
             raise ValueError("a query has no allowed key")
         scores = np.where(allowed, Q @ K.T, -np.inf)
+    weights = softmax(scores)
+    return weights @ V, weights
+
+
+@book.wrong(
+    "mask-of-keys-read-as-queries",
+    fails="allowed",
+    message="With as many queries as keys, a mask (N_k,) blocks queries in place of keys: the code guesses from "
+    "its length. One axis always means keys, as numpy's broadcasting has it: leave the shape alone.",
+)
+def guessed_by_length(Q, K, V, allowed=None, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError("temperature must be positive")
+    scores = scaled_scores(Q, K) / temperature
+    if allowed is not None:
+        if not np.broadcast_to(allowed, scores.shape).any(axis=-1).all():
+            raise ValueError("a query has no allowed key")
+        if allowed.ndim == 1 and len(allowed) == len(Q):
+            allowed = allowed[:, None]
+        scores = np.where(allowed, scores, -1e9)
+    weights = softmax(scores)
+    return weights @ V, weights
+
+
+@book.wrong(
+    "fill-not-low-enough",
+    fails="stable",
+    message="A blocked key keeps some weight where all scores are near -10000: -1e4 is no lower than they are. "
+    "Fill with -np.inf.",
+)
+def fill_among_the_scores(Q, K, V, allowed=None, temperature=1.0):
+    if temperature <= 0:
+        raise ValueError("temperature must be positive")
+    scores = scaled_scores(Q, K) / temperature
+    if allowed is not None:
+        if not np.broadcast_to(allowed, scores.shape).any(axis=-1).all():
+            raise ValueError("a query has no allowed key")
+        scores = np.where(allowed, scores, -1e4)
     weights = softmax(scores)
     return weights @ V, weights
 

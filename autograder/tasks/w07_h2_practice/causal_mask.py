@@ -31,7 +31,7 @@ def public() -> list[Case]:
 
 def probes(rng: np.random.Generator) -> list[Case]:
     longer = [int(n) for n in rng.choice(np.arange(6, 13), size=3, replace=False)]
-    return [Case((n,), PAST, f"n = {n}") for n in (1, 2, 5, *longer)]
+    return [Case((n,), PAST, f"n = {n}") for n in (1, 2, 5, *longer, 40)]
 
 
 @book.wrong(

@@ -40,12 +40,20 @@ def _with_zeros(rng: np.random.Generator, n_q: int, n_k: int, dtype: type = np.f
     return (weights / weights.sum(axis=-1, keepdims=True)).astype(dtype)
 
 
+def _peaked(n_q: int, n_k: int) -> np.ndarray:
+    """Rows with weights from nearly 1 down to 1e-5, each at another key."""
+    row = 10.0 ** -np.minimum(np.arange(n_k) + 1.0, 5.0)
+    row[0] = 1 - row[1:].sum()
+    return np.stack([np.roll(row, query) for query in range(n_q)])
+
+
 def public() -> list[Case]:
     rng = np.random.default_rng(704)
     return [
         Case((np.array([[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]),), NATS, "two queries, three keys"),
         Case((_rows(rng, 3, 3),), NATS, "three queries, three keys"),
         Case((np.full((1, 4), 0.25),), NATS, "a uniform row"),
+        Case((_peaked(2, 5),), NATS, "very small weights, none of them 0"),
         Case((np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]),), ZERO, "rows with zeros"),
         Case((np.eye(2),), ZERO, "each query attends to one key"),
     ]
@@ -61,6 +69,7 @@ def probes(rng: np.random.Generator) -> list[Case]:
         Case((_rows(rng, 1, n_k),), NATS, "a single query"),
         Case((Strided(_rows(rng, n_q, n_k)),), NATS, "not contiguous"),
         Case((np.full((n_q, n_k), 1 / n_k),), NATS, "uniform rows"),
+        Case((_peaked(side, n_k + 3),), NATS, "very small weights, none of them 0"),
         Case((_with_zeros(rng, n_q, n_k),), ZERO, "rows with zeros"),
         Case((_with_zeros(rng, n_k, n_q, np.float32),), ZERO, "rows with zeros, float32"),
         Case((np.eye(side)[rng.permutation(side)],), ZERO, "one key each"),
@@ -177,6 +186,17 @@ def shifted(weights):
 
 
 @book.wrong(
+    "small-weights-dropped",
+    fails="nats",
+    message="Very small weights are left out, as if they were 0: the comparison has a limit. Only a weight of "
+    "exactly 0 adds nothing; compare with `> 0`.",
+)
+def above_a_limit(weights):
+    safe = np.where(weights > 5e-4, weights, 1.0)
+    return -(weights * np.log(safe)).sum(axis=-1)
+
+
+@book.wrong(
     "relative-to-uniform",
     fails="nats zero",
     message="The entropy was divided by log(N_k), so that a uniform row gives 1. Nats are asked: leave out the "
@@ -270,6 +290,12 @@ def filtered_rows(weights):
 def in_float32(weights):
     w = weights.astype(np.float32)
     return (w * -np.log(np.where(w == 0, np.float32(1), w))).sum(axis=1)
+
+
+@book.right("extended-precision")
+def in_long_double(weights):
+    w = weights.astype(np.longdouble)
+    return -(w * np.log(np.where(w > 0, w, 1))).sum(axis=-1)
 
 
 @book.right("nan-to-num")

@@ -50,6 +50,7 @@ def probes(rng: np.random.Generator) -> list[Case]:
         Case((square,), POLARITY, "square, not symmetric"),
         Case((rng.random((1, n_k)) < 0.5,), POLARITY, "a single query"),
         Case((np.ones((n_q, n_k), dtype=bool),), POLARITY, "nothing blocked"),
+        Case((rng.random((n_q, 1)) < 0.5,), POLARITY, "a single key"),
         Case((Strided(rng.random((n_k, n_q)) < 0.5),), POLARITY, "not contiguous"),
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from autograder.execute.wire import Strided
 from autograder.tasks.authoring import Book
 from autograder.tasks.model import Case, Checkpoint, FunctionTask
 
@@ -66,6 +67,8 @@ def probes(rng: np.random.Generator) -> list[Case]:
         _case([0, n, 1], n, "length 0 and length n_keys"),
         _case([1], 1, "one key"),
         _case([0], 3, "an empty sequence alone"),
+        _case([40, 17, 0, 39], 40, "many keys"),
+        Case((Strided(np.array(lengths)), n), KEYS, "lengths not contiguous"),
         _error(high, n, good, "a length of n_keys + 1"),
         _error(low, n, good, "a negative length"),
         _error([n + 7], n, [n], "far too long"),

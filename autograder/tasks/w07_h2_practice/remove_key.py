@@ -77,6 +77,8 @@ def probes(rng: np.random.Generator) -> list[Case]:
     high = np.zeros((n_k, 4), np.float32)
     high[:, 0] = rng.integers(9990, 10000, size=n_k)
     high[index, 0] = 10000.0
+    mixed = high.copy()
+    mixed[0, 0] = -9999.0
     ask = np.zeros((2, 4), np.float32)
     ask[:, 0] = (2.0, -2.0)
     exact = {"exact_zero": True, **LOOSE}
@@ -97,6 +99,7 @@ def probes(rng: np.random.Generator) -> list[Case]:
         ),
         Case((q[:1], _spiked(q, k, 0, 900.0), v[:, :1], 0), STABLE, "one component", **LOOSE),
         Case((ask, high, v32, index), STABLE, "scores near +-1e4, float32", **COARSE),
+        Case((ask, mixed, v32, index), STABLE, "scores from -1e4 to 1e4, float32", **COARSE),
     ]
 
 

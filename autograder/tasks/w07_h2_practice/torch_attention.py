@@ -24,6 +24,7 @@ Returns:
 Source: https://docs.pytorch.org/docs/stable/generated/torch.nn.functional.scaled_dot_product_attention.html
 """
 LOOSE = {"atol": 1e-5}  # float32 inside torch (contract 3)
+COARSE = {"rtol": 1e-3, "atol": 1e-3}  # scores near 1e4 in float32
 torch.set_num_threads(1)
 book = Book(NAME)
 
@@ -34,11 +35,22 @@ def torch_attention(Q, K, V, allowed=None):
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).numpy()[0, 0]
 
 
+def _large(rng: np.random.Generator, n_q: int, n_k: int, d_v: int) -> tuple[np.ndarray, ...]:
+    """Scores from -1e4 to 1e4, exact in float32, with the best two of each query close together."""
+    queries, keys = np.zeros((n_q, 4)), np.zeros((n_k, 4))
+    queries[:, 0] = np.where(np.arange(n_q) % 2 == 0, 2.0, -2.0)
+    keys[:, 0] = np.where(np.arange(n_k) % 2 == 0, 9999.0, -9999.0)
+    keys[:, 1] = rng.integers(-3, 3, size=n_k)
+    keys[:2, 0] += (1.0, -1.0)
+    return queries, keys, normal(rng, n_k, d_v)
+
+
 def public() -> list[Case]:
     rng = np.random.default_rng(705)
     q, k, v = normal(rng, 2, 3), normal(rng, 4, 3), normal(rng, 4, 5)
     square = tuple(normal(rng, 3, 3) for _ in range(3))
     mask = np.array([[True, False, True, True], [False, True, False, True]])
+    hq, hk, hv = _large(rng, 2, 5, 3)
     return [
         Case((q, k, v), CONTEXT, "no mask", **LOOSE),
         Case(square, CONTEXT, "three of everything", **LOOSE),
@@ -46,7 +58,14 @@ def public() -> list[Case]:
         Case((q, k, v, mask), MASK, "mask (N_q, N_k)", **LOOSE),
         Case((q, k, v, mask[:1]), MASK, "mask (1, N_k)", **LOOSE),
         Case((*square, np.tril(np.ones((3, 3), bool))), MASK, "a causal mask", **LOOSE),
+        Case((hq, hk, hv), CONTEXT, "scores from -1e4 to 1e4", **COARSE),
+        Case((hq, hk, hv, _all_but_the_best(2, 5)), MASK, "blocked keys score highest", **COARSE),
     ]
+
+
+def _all_but_the_best(n_q: int, n_k: int) -> np.ndarray:
+    """A mask for `_large` that blocks every key with a high score."""
+    return np.arange(n_k) % 2 != np.arange(n_q)[:, None] % 2
 
 
 def probes(rng: np.random.Generator) -> list[Case]:
@@ -58,6 +77,7 @@ def probes(rng: np.random.Generator) -> list[Case]:
     side = int(rng.integers(3, 6))
     square = tuple(normal(rng, side, side) for _ in range(3))
     q32, k32, v32 = (x.astype(np.float32) for x in (q, k, v))
+    large = _large(rng, 3, 6, 4)
     return [
         Case((q, k, v), CONTEXT, "all sizes differ", **LOOSE),
         Case((q32, k32, v32), CONTEXT, "float32", **LOOSE),
@@ -69,6 +89,9 @@ def probes(rng: np.random.Generator) -> list[Case]:
         Case((q32, k32, v32, Strided(mask)), MASK, "float32, mask not contiguous", **LOOSE),
         Case((q, k, v, mask[:1]), MASK, "mask (1, N_k)", **LOOSE),
         Case((*square, np.tril(np.ones((side, side), bool))), MASK, "a causal mask", **LOOSE),
+        Case((q[:, :1], k[:, :1], v), CONTEXT, "one component a key", **LOOSE),
+        Case(large, CONTEXT, "scores from -1e4 to 1e4", **COARSE),
+        Case((*large, _all_but_the_best(3, 6)), MASK, "blocked keys score highest", **COARSE),
     ]
 
 
@@ -231,6 +254,34 @@ def in_half(Q, K, V, allowed=None):
     mask = None if allowed is None else torch.tensor(allowed)
     got = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     return got.float().numpy()[0, 0]
+
+
+@book.wrong(
+    "fill-not-low-enough",
+    fails="mask",
+    message="A blocked key with a large score still takes part: -100 was added to it, and the score is larger. "
+    "Pass the mask as bool, or add -inf.",
+)
+def hundred_less(Q, K, V, allowed=None):
+    q, k, v = (torch.tensor(x, dtype=torch.float32)[None, None] for x in (Q, K, V))
+    mask = (
+        None if allowed is None else torch.tensor(np.where(allowed, 0.0, -100.0).astype(np.float32))
+    )
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).numpy()[0, 0]
+
+
+@book.wrong(
+    "exponential-overflows",
+    fails="context mask",
+    message="NaN for large scores: exp of 1e4 is infinite, and inf / inf is NaN. "
+    "F.scaled_dot_product_attention subtracts the largest score first; call it.",
+)
+def plain_exponentials(Q, K, V, allowed=None):
+    q, k, v = (torch.tensor(x, dtype=torch.float64) for x in (Q, K, V))
+    powers = torch.exp(q @ k.T / q.shape[-1] ** 0.5)
+    if allowed is not None:
+        powers = powers * torch.tensor(allowed)
+    return (powers / powers.sum(dim=-1, keepdim=True) @ v).numpy()
 
 
 @book.right("without-batch-axes")
