@@ -97,7 +97,8 @@ def next_steps(standing: Standing) -> list[str]:
             )
     missing = [part.name for part in standing.parts if part.status == "missing"]
     if missing:
-        steps.append(f"Not handed in: {joined(f'`{name}.ipynb`' for name in missing)}.")
+        names = joined(f"`{name}.ipynb`" for name in missing)
+        steps.append(f"Hand in {names} too: without it, its marks are not in the total.")
     if not steps:
         steps.append(
             "Every checkpoint of this notebook is correct. There is nothing to change here."

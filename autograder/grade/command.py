@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 
 from rich.console import Console
 from rich.progress import (
@@ -22,7 +23,10 @@ from autograder.grade import gradebook, results
 from autograder.grade import run as runs
 from autograder.grade.pool import local_pool
 from autograder.grade.run import lock, prepare, save
-from autograder.grade.submission import Plan, submission_digest
+from autograder.grade.submission import PROVISIONAL, UNTOUCHED, Plan, submission_digest
+
+MANY = 30
+STATES = ("graded", "repaired", "incomplete", "ungradable", "missing")
 
 
 def configure(parser) -> None:
@@ -134,16 +138,34 @@ def _progress(quiet: bool) -> Progress:
 
 
 def table(found: dict) -> Table:
-    """Student, score, status and reason, for the terminal."""
-    shown = Table(title=f"{found['assignment']} (of {found['max_score']:g})")
+    """Student, score, status and reason, for the terminal; of a large class those that are not just graded."""
+    title = f"{found['assignment']} (of {found['max_score']:g})"
+    students = found["students"]
+    if len(students) > MANY:
+        students = {name: entry for name, entry in students.items() if _notable(entry)}
+        title += ": whoever is not just graded"
+    shown = Table(title=title)
     shown.add_column("student")
     shown.add_column("score", justify="right")
     shown.add_column("status")
     shown.add_column("reason", overflow="fold")
-    for student, entry in found["students"].items():
+    for student, entry in students.items():
         score = "" if entry["score"] is None else f"{entry['score']:g}"
         shown.add_row(student, score, entry["status"], entry["reason"])
     return shown
+
+
+def _notable(entry: dict) -> bool:
+    return entry["status"] != "graded" or entry["reason"] == UNTOUCHED
+
+
+def totals(found: dict) -> str:
+    """How many are in which state, and where more is said."""
+    counts = Counter(entry["status"] for entry in found["students"].values())
+    said = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    waiting = sum(PROVISIONAL in entry["reason"] for entry in found["students"].values())
+    more = f" {waiting} wait for a mark by hand." if waiting else ""
+    return f"{said}.{more} Next: `feedback`, `report` (whom to write to), `lms-export`."
 
 
 def run(args, course: Course) -> int:
@@ -151,5 +173,6 @@ def run(args, course: Course) -> int:
     found = run_command(course, args.assignment, **options)
     if not args.quiet:
         Console().print(table(found))
+        print(totals(found))
         print(f"results: {results.results_path(course, args.assignment)}")
     return 1 if any(e["status"] == "ungradable" for e in found["students"].values()) else 0

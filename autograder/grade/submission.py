@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,7 +32,12 @@ EVIDENCE_DIFFERS = (
     "The evidence saved in the notebook differs from what the notebook gives when it is run again "
     "({keys}). The new run counts."
 )
-
+PROVISIONAL = "Provisional: a question in words waits for a person."
+UNTOUCHED = "Graded: the notebooks are as they were released. Were these the right files?"
+SEND = (
+    "The .ipynb files are needed, not packed (in Colab: File > Download > Download .ipynb; in "
+    "JupyterLab: File > Download)."
+)
 
 # CPython 3.11's ast.parse is not safe in several threads at once ("recursion depth mismatch").
 _PARSING = threading.Lock()
@@ -179,7 +184,7 @@ def grade_submission(plan: Plan, student: str, executor, folder: Path | None = N
         graded.scores[tasks.name] = _scores(plan.released[tasks.name], item.notebook, judged, tasks)
         for grade_id, verdict in judged.items():
             found[grade_id] = (tasks, verdict, tasks.name)
-    graded.entry = _entry(plan, statuses, found, repairs, notes, graded.scores)
+    graded.entry = _entry(plan, statuses, found, repairs, notes, graded.scores, submission.others)
     return graded
 
 
@@ -191,24 +196,8 @@ def _status(item) -> dict:
     return {"status": "repaired" if item.repairs else "graded", "problem": None}
 
 
-def _entry(plan, statuses, found, repairs, notes, scores) -> dict:
+def _entry(plan, statuses, found, repairs, notes, scores, others) -> dict:
     kinds = {name: status["status"] for name, status in statuses.items()}
-    if all(kind == "missing" for kind in kinds.values()):
-        status, reason = "missing", "Nothing was handed in that is one of the notebooks."
-    elif "ungradable" in kinds.values():
-        status = "ungradable"
-        reason = " ".join(
-            f"{name}: {statuses[name]['problem']}" for name, kind in kinds.items() if kind == status
-        )
-    elif "missing" in kinds.values():
-        status = "incomplete"
-        absent = ", ".join(name for name, kind in kinds.items() if kind == "missing")
-        reason = f"Not handed in: {absent}. The score is of the rest."
-    elif repairs:
-        status, reason = "repaired", f"Graded after {len(repairs)} repairs; each is listed."
-    else:
-        status, reason = "graded", "Graded."
-    no_score = status in ("missing", "ungradable")
     checkpoints = {
         grade_id: {
             "notebook": name,
@@ -221,9 +210,32 @@ def _entry(plan, statuses, found, repairs, notes, scores) -> dict:
         }
         for grade_id, (_, verdict, name) in found.items()
     }
+    if all(kind == "missing" for kind in kinds.values()):
+        status, reason = _without_notebooks(others)
+    elif "ungradable" in kinds.values():
+        status = "ungradable"
+        reason = " ".join(
+            f"{name}: {statuses[name]['problem']}" for name, kind in kinds.items() if kind == status
+        )
+    elif "missing" in kinds.values():
+        status = "incomplete"
+        absent = [name for name, kind in kinds.items() if kind == "missing"]
+        marks = sum(c["max_score"] for c in checkpoints.values() if c["notebook"] in absent)
+        reason = f"Not handed in: {', '.join(absent)}; its {marks:g} marks are not in the score."
+    elif repairs:
+        count = "1 repair, which is" if len(repairs) == 1 else f"{len(repairs)} repairs, which are"
+        status, reason = "repaired", f"Graded after {count} listed."
+    elif all(map(_blank, checkpoints.values())):
+        status, reason = "graded", UNTOUCHED
+    else:
+        status, reason = "graded", "Graded."
+    no_score = status in ("missing", "ungradable")
+    for checkpoint in checkpoints.values():
+        if no_score and kinds[checkpoint["notebook"]] == "missing":
+            checkpoint["score"] = None  # nothing is known, which is no 0
     total = sum(c["score"] or 0.0 for c in checkpoints.values())
     if not no_score and any(c["score"] is None for c in checkpoints.values()):
-        reason += " Provisional: a question in words waits for a person."
+        reason += f" {PROVISIONAL}"
     return {
         "status": status,
         "score": None if no_score else total,
@@ -234,6 +246,20 @@ def _entry(plan, statuses, found, repairs, notes, scores) -> dict:
         "notebooks": statuses,
         "checkpoints": checkpoints,
     }
+
+
+def _without_notebooks(others: Sequence[str]) -> tuple[str, str]:
+    """Status and reason of a submission that holds none of the notebooks."""
+    if not others:
+        return "missing", "Nothing was handed in."
+    names = ", ".join(f"`{name}`" for name in others[:5]) + (", ..." if len(others) > 5 else "")
+    return "ungradable", f"No notebook of this assignment was handed in, only {names}. {SEND}"
+
+
+def _blank(checkpoint: Mapping) -> bool:
+    """Is the answer as released? (A question in words that has a mark of the grader's is.)"""
+    manual = checkpoint["verdict"] == "manual" and checkpoint["score"] is not None
+    return manual or checkpoint["verdict"] == "not-attempted"
 
 
 def _awarded(kind: str, scores: NotebookScores | None, grade_id: str) -> float | None:

@@ -3,6 +3,6 @@
 from autograder.ingest.decode import Unreadable, decode
 from autograder.ingest.model import Ingested, Submission
 from autograder.ingest.repair import repair
-from autograder.ingest.submission import open_submission
+from autograder.ingest.submission import REFUSED, open_submission
 
-__all__ = ["Ingested", "Submission", "Unreadable", "decode", "open_submission", "repair"]
+__all__ = ["REFUSED", "Ingested", "Submission", "Unreadable", "decode", "open_submission", "repair"]

@@ -40,6 +40,7 @@ class Submission:
         notebooks: an entry for every expected name, in the order asked for.
         notes: what was found besides (refused links, files that were not passed on, spare copies).
         files: other files that may be given to the student's kernel: regular, small, shadowing nothing.
+        others: names of what was handed in and is no notebook.
     """
 
     student: str
@@ -47,3 +48,4 @@ class Submission:
     notebooks: dict[str, Ingested] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)

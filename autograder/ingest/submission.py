@@ -26,6 +26,8 @@ DEPTH_LIMIT = 8
 PASSED_ON_LIMIT = 10 * 1024 * 1024
 SKIPPED_FOLDERS = {"__MACOSX", "__pycache__", ".git", ".vscode", ".idea", ".venv", "venv"}
 CHECKPOINTS = ".ipynb_checkpoints"
+REFUSED = "refused-when-collected.txt"
+"""Where `collect` says what it did not take from a student: a file a line, a tab, the reason."""
 _COPY = re.compile(
     r"^(?:copy of |kopie von |copie de |copia de )+|(?: ?\(\d+\)| - copy| copy(?: \d+)?|_copy\d*|-copy\d*"
     r"|-checkpoint| - kopie)+$",
@@ -97,7 +99,7 @@ def open_submission(folder: Path, release: Path, names: Sequence[str]) -> Submis
     submission = Submission(student=folder.parent.name, assignment=folder.name)
     expected = [_released(Path(release), name) for name in names]
     shared = _shared_ids(expected)
-    files, others = _read_folder(folder, submission.notes)
+    files, others = _read_folder(folder, submission)
     for file in files:
         _decode(file)
     claimed: dict[str, list[_File]] = {name: [] for name in names}
@@ -106,6 +108,10 @@ def open_submission(folder: Path, release: Path, names: Sequence[str]) -> Submis
     for one in expected:
         submission.notebooks[one.name] = _ingest(one, claimed[one.name], submission.notes)
     _explain_missing(submission, strangers)
+    _tell_refused(folder / REFUSED, submission)
+    others = [path for path in others if path.name not in (REFUSED, "timestamp.txt")]
+    visible = [path.relative_to(folder) for path in others if not path.name.startswith(".")]
+    submission.others += map(_show, visible)
     submission.files = _passed_on(others, submission.notes)
     _check_time(folder / "timestamp.txt", submission.notes)
     return submission
@@ -153,14 +159,15 @@ def _shared_ids(expected: list[_Release]) -> frozenset[str]:
 # --- the folder ----------------------------------------------------------------------------------
 
 
-def _read_folder(folder: Path, notes: list[str]) -> tuple[list[_File], list[Path]]:
+def _read_folder(folder: Path, submission: Submission) -> tuple[list[_File], list[Path]]:
+    notes = submission.notes
     notebooks: list[_File] = []
     others: list[Path] = []
     if folder.is_symlink():
         notes.append("The submitted folder is a symbolic link; it was not followed.")
         return [], []
     count = 0
-    for path in _walk(folder, folder, 0, notes):
+    for path in _walk(folder, folder, 0, submission):
         count += 1
         if count > FILE_LIMIT:
             notes.append(f"More than {FILE_LIMIT} files were handed in; the rest was not read.")
@@ -189,12 +196,16 @@ def _read_folder(folder: Path, notes: list[str]) -> tuple[list[_File], list[Path
     return notebooks, others
 
 
-def _walk(folder: Path, top: Path, depth: int, notes: list[str]) -> Iterator[Path]:
+def _walk(folder: Path, top: Path, depth: int, submission: Submission) -> Iterator[Path]:
+    def refuse(shown: str, reason: str) -> None:
+        submission.others.append(shown)
+        submission.notes.append(f"`{shown}` {reason}")
+
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except OSError:
         if depth:
-            notes.append(f"The folder `{_show(folder.relative_to(top))}` could not be read.")
+            refuse(_show(folder.relative_to(top)), "is a folder that could not be read.")
         return
     folders = []
     for entry in entries:
@@ -204,20 +215,20 @@ def _walk(folder: Path, top: Path, depth: int, notes: list[str]) -> Iterator[Pat
             continue
         mode = entry.stat(follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
-            notes.append(f"`{shown}` is a symbolic link; it was not followed.")
+            refuse(shown, "is a symbolic link; it was not followed.")
         elif stat.S_ISDIR(mode):
             if entry.name in SKIPPED_FOLDERS:
                 continue
             if depth + 1 > DEPTH_LIMIT:
-                notes.append(f"The folder `{shown}` lies too deep; it was not read.")
+                refuse(shown, "is a folder that lies too deep; it was not read.")
             else:
                 folders.append(path)
         elif stat.S_ISREG(mode):
             yield path
         else:
-            notes.append(f"`{shown}` is no ordinary file; it was not read.")
+            refuse(shown, "is no ordinary file; it was not read.")
     for path in folders:
-        yield from _walk(path, top, depth + 1, notes)
+        yield from _walk(path, top, depth + 1, submission)
 
 
 class _Refused(Exception):
@@ -250,6 +261,20 @@ def _show(path: Path | str) -> str:
     return text if len(text) <= 120 else f"...{text[-117:]}"
 
 
+def _tell_refused(path: Path, submission: Submission) -> None:
+    """What `collect` did not take, one file a line, counts as handed in; it is told."""
+    try:
+        data, _ = _read(path)
+    except _Refused:
+        return
+    for line in data.decode("utf-8", "replace").splitlines()[:20]:
+        name, _, reason = line.partition("\t")
+        submission.others.append(_show(name))
+        submission.notes.append(
+            f"`{_show(name)}` was refused when it was collected: {_show(reason)}."
+        )
+
+
 def _check_time(path: Path, notes: list[str]) -> None:
     """The time of handing in, which nbgrader's exchange and `collect` write."""
     try:
@@ -275,7 +300,7 @@ def _passed_on(others: list[Path], notes: list[str]) -> list[Path]:
             notes.append(f"`{shown}` is an archive; it was not opened.")
         elif path.stat().st_size > PASSED_ON_LIMIT:
             notes.append(f"`{shown}` is larger than 10 MB; it was not passed on.")
-        elif path.name != "timestamp.txt" and not path.name.startswith("."):
+        elif not path.name.startswith("."):
             passed.append(path)
     return passed
 

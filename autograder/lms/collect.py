@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import filecmp
+import io
 import re
 import shutil
 import unicodedata
@@ -21,7 +22,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from dateutil import parser as dates
 
 from autograder.course import Course, CourseError
-from autograder.ingest import open_submission
+from autograder.ingest import REFUSED, open_submission
 from autograder.lms import archive, people, record
 from autograder.lms.archive import Entry, Limits, Refused, shown
 from autograder.lms.people import ClassList, Person
@@ -42,6 +43,7 @@ class Sorted:
     Args:
         kind: `moodle`, `canvas` or `folder`.
         files: key (LMS number or folder name) -> (path inside, entry).
+        refused: key -> what was refused of theirs, under the names that they gave.
         places: key -> names in the download.
         late: keys of those whom Canvas marked.
         strangers: files of nobody who is known, with the reason.
@@ -52,6 +54,7 @@ class Sorted:
     files: dict[str, list[tuple[tuple[str, ...], Entry]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    refused: dict[str, list[Refused]] = field(default_factory=lambda: defaultdict(list))
     places: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     late: set[str] = field(default_factory=set)
     strangers: list[Refused] = field(default_factory=list)
@@ -167,7 +170,10 @@ def collect(
         found = people.with_students(found, known)
     with archive.opened(download, limits) as (entries, refused):
         entries, refused = _unwrap(entries, refused)
+        if kind == "auto":
+            kind = _seen_kind(entries or [*map(_as_entry, refused)])
         sorted_ = _sort(entries, kind, found, known, accept_new)
+        _sort_refused(sorted_, refused, found, known, accept_new)
         students = _students(sorted_, found, known, download)
         summary = Summary(assignment, sorted_.kind, dry=dry, refused=refused)
         summary.strangers, summary.notes = sorted_.strangers, sorted_.notes
@@ -176,7 +182,14 @@ def collect(
         for key, files in sorted(sorted_.files.items()):
             student = students[key]
             summary.written[student] = _write(
-                course, assignment, student, files, times.get(key), limits, summary
+                course,
+                assignment,
+                student,
+                files,
+                sorted_.refused[key],
+                times.get(key),
+                limits,
+                summary,
             )
     _look_inside(course, summary)
     summary.late = sorted(students[key] for key in sorted_.late)
@@ -207,7 +220,8 @@ def _unwrap(entries: list[Entry], refused: list[Refused]) -> tuple[list[Entry], 
     top = next(iter(tops))
     if MOODLE.search(top) or CANVAS.match(top):
         return entries, refused
-    return [Entry(e.parts[1:], e.modified, e.open) for e in entries], refused
+    inside = [Refused(r.name.removeprefix(f"{top}/"), r.reason) for r in refused]
+    return [Entry(e.parts[1:], e.modified, e.open) for e in entries], inside
 
 
 def _sort(
@@ -217,8 +231,6 @@ def _sort(
     known: list[Person],
     accept_new: bool,
 ) -> Sorted:
-    if kind == "auto":
-        kind = _seen_kind(entries)
     if kind == "moodle":
         return _sort_moodle(entries, found)
     if kind == "canvas":
@@ -234,6 +246,26 @@ def _seen_kind(entries: list[Entry]) -> str:
     if flat and sum(bool(CANVAS.match(name)) for name in flat) * 2 > len(tops):
         return "canvas"
     return "folder"
+
+
+def _as_entry(one: Refused) -> Entry:
+    return Entry(tuple(one.name.split("/")), None, io.BytesIO)
+
+
+def _sort_refused(
+    sorted_: Sorted,
+    refused: list[Refused],
+    found: ClassList | None,
+    known: list[Person],
+    accept_new: bool,
+) -> None:
+    """Gives what was refused to whom it is from: who sent only that did hand something in."""
+    for one in refused:
+        theirs = _sort([_as_entry(one)], sorted_.kind, found, known, accept_new)
+        for key, files in theirs.files.items():
+            sorted_.files.setdefault(key, [])
+            sorted_.refused[key] += [Refused("/".join(inside), one.reason) for inside, _ in files]
+            sorted_.places[key] += [p for p in theirs.places[key] if p not in sorted_.places[key]]
 
 
 def _plain_name(text: str) -> str:
@@ -408,6 +440,7 @@ def _write(
     assignment: str,
     student: str,
     files: list[tuple[tuple[str, ...], Entry]],
+    refused: list[Refused],
     time: datetime | None,
     limits: Limits,
     summary: Summary,
@@ -418,7 +451,7 @@ def _write(
     try:
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir(parents=True)
-        _fill(staging, student, files, limits, summary)
+        _fill(staging, student, files, refused, limits, summary)
         if time is not None:
             text = time.strftime("%Y-%m-%d %H:%M:%S UTC")
             (staging / "timestamp.txt").write_text(f"{text}\n", encoding="utf-8")
@@ -440,17 +473,19 @@ def _fill(
     staging: Path,
     student: str,
     files: list[tuple[tuple[str, ...], Entry]],
+    refused: list[Refused],
     limits: Limits,
     summary: Summary,
 ) -> None:
+    refused = list(refused)
     total = 0
     taken: set[str] = set()
     notebooks = 0
     for number, (inside, entry) in enumerate(files):
         if number >= STUDENT_FILES:
-            summary.refused.append(
-                Refused(student, f"more than {STUDENT_FILES} files; the rest was left out")
-            )
+            reason = f"more than {STUDENT_FILES} files; the rest was left out"
+            summary.refused.append(Refused(student, reason))
+            refused.append(Refused("/".join(inside), reason))
             break
         path = _free(staging, inside, taken)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -460,16 +495,22 @@ def _fill(
             path.unlink(missing_ok=True)
             reason = "it unpacks to more than it says, or all files together are over 200 MB"
             summary.refused.append(Refused(shown(entry.name), reason))
+            refused.append(Refused("/".join(inside), reason))
         except archive.DAMAGED as error:
             path.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.errno == 28:
                 raise
-            summary.refused.append(Refused(shown(entry.name), "it is damaged in the download"))
+            reason = "it is damaged in the download"
+            summary.refused.append(Refused(shown(entry.name), reason))
+            refused.append(Refused("/".join(inside), reason))
         else:
             notebooks += ".ipynb" in path.name.lower()
+    if refused:
+        lines = (f"{shown(one.name)}\t{one.reason}\n" for one in refused)
+        (staging / REFUSED).write_text("".join(lines), encoding="utf-8")
     if not notebooks:
-        names = ", ".join(shown("/".join(inside)) for inside, _ in files[:3])
-        summary.no_notebook[student] = names
+        names = [*("/".join(inside) for inside, _ in files), *(one.name for one in refused)]
+        summary.no_notebook[student] = ", ".join(map(shown, dict.fromkeys(names[:3])))
 
 
 def _free(staging: Path, inside: tuple[str, ...], taken: set[str]) -> Path:
@@ -479,7 +520,7 @@ def _free(staging: Path, inside: tuple[str, ...], taken: set[str]) -> Path:
     stem, ending = (stem, dot + ending) if stem else (parts[-1], "")
     number = 1
     path = "/".join(parts)
-    while path.casefold() in taken or path == "timestamp.txt":
+    while path.casefold() in taken or path.casefold() in ("timestamp.txt", REFUSED):
         number += 1
         path = "/".join([*parts[:-1], f"{stem} ({number}){ending}"])
     taken.add(path.casefold())
@@ -540,9 +581,11 @@ def _look_inside(course: Course, summary: Summary) -> None:
     for student in summary.written:
         found = open_submission(course.submitted / student / summary.assignment, release, names)
         items = found.notebooks.values()
-        wrong = [item.problem for item in items if item.problem]
+        wrong = [f"{item.name}: {item.problem}" for item in items if item.problem]
         if len(wrong) == len(names) and student not in summary.no_notebook:
             summary.no_notebook[student] = wrong[0]
         elif wrong and student not in summary.no_notebook:
             summary.incomplete[student] = " ".join(wrong)
-        summary.notes += [f"{student}: {note}" for note in found.notes]
+        # What was refused is listed already.
+        told = [note for note in found.notes if "was refused when it was collected" not in note]
+        summary.notes += [f"{student}: {note}" for note in told]

@@ -92,7 +92,7 @@ def export(
     if found is not None and kind in ("moodle", "canvas"):
         table = _table(found, marks, assignment, column, counted)
         written.append(target / f"{assignment}-{kind}.csv")
-        write_table(written[-1], table.header, table.rows)
+        write_table(written[-1], table.header, table.rows, mark=kind == "moodle")
     table = outgoing.questions_table(kind, everybody, marks, assignment)
     written.append(target / f"{assignment}-questions.csv")
     write_table(written[-1], table.header, table.rows)
@@ -217,11 +217,11 @@ def _feedback_name(
         late = match["late"] or ""
         return f"{match['name']}_{late}{match['user']}_{match['attempt']}_{page.name}"
     if kind == "moodle" and person is not None:
-        return f"{_moodle_folder(person, places)}/{page.name}"
+        return f"{_moodle_folder(person, places, kept)}/{page.name}"
     return f"{student}/{page.name}"
 
 
-def _moodle_folder(person: Person, places: list[str]) -> str:
+def _moodle_folder(person: Person, places: list[str], kept: record.Record) -> str:
     for place in places:
         # What stands behind it is a file's name, where Moodle was told not to make folders. Moodle
         # splits at the underscores, so a name that has some would not find its way back.
@@ -229,4 +229,7 @@ def _moodle_folder(person: Person, places: list[str]) -> str:
         if match:
             return match[1]
     name = re.sub(r"[^\w .-]|_", "", person.full) or "participant"
-    return f"{name}_{person.key}_assignsubmission_file"
+    # Versions of Moodle differ in the last underscore: as in the download that this goes back to.
+    others = [place for names in kept.places.values() for place in names]
+    end = "_" if any(place.endswith("_assignsubmission_file_") for place in others) else ""
+    return f"{name}_{person.key}_assignsubmission_file{end}"

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.course import CourseError
+from autograder.grade.submission import PROVISIONAL
 from autograder.lms.marks import Mark
 from autograder.lms.people import ClassList, Person
 from autograder.lms.tables import number
@@ -44,9 +45,9 @@ def comment(mark: Mark | None, counted: bool) -> str:
     if mark.penalty:
         said.append(f"{number(mark.penalty)} marks were taken off for handing in late.")
     if mark.provisional:
-        said.append("Provisional: a question in words has not been marked yet.")
+        said.append(PROVISIONAL)
     if mark.status == "incomplete":
-        said.append(mark.reason)
+        said.append(mark.reason.replace(PROVISIONAL, "").strip())
     return " ".join(said)
 
 

@@ -62,8 +62,13 @@ def neutral(value: object) -> str:
     return text
 
 
-def write_table(path: Path, header: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
+def write_table(
+    path: Path, header: Sequence[str], rows: Iterable[Mapping[str, object]], mark: bool = False
+) -> None:
     """Writes a CSV file in UTF-8 with commas; every cell is neutralised.
+
+    Args:
+        mark: begin with a byte-order mark, as Moodle's own files do, so that Excel shows names rightly.
 
     Raises:
         CourseError: if it can't be written.
@@ -73,7 +78,7 @@ def write_table(path: Path, header: Sequence[str], rows: Iterable[Mapping[str, o
     writer.writerow([neutral(name) for name in header])
     for row in rows:
         writer.writerow([neutral(row.get(name)) for name in header])
-    write_bytes(path, stream.getvalue().encode("utf-8"))
+    write_bytes(path, stream.getvalue().encode("utf-8-sig" if mark else "utf-8"))
 
 
 def write_bytes(path: Path, data: bytes) -> None:

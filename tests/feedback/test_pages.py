@@ -160,7 +160,7 @@ def test_an_incomplete_hand_in_names_what_is_missing_and_links_the_pages():
         "2-masks": {"status": "missing", "problem": ""},
     }
     page = page_of(notebook, entry)
-    assert "Not handed in: 2-masks.ipynb" in words(page.select_one(".next"))
+    assert "Hand in 2-masks.ipynb too" in words(page.select_one(".next"))
     assert [a["href"] for a in page.select(".parts a")] == ["2-masks.html"]
 
 

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from autograder.course import CourseError
-from autograder.ingest import open_submission
+from autograder.ingest import REFUSED, open_submission
 
 from .samples import SOLUTIONS, cell, other_released, released, solved, write
 
@@ -248,3 +248,19 @@ def test_names_of_files_cannot_break_a_sentence(release, folder):
     write(folder / "a`\n<b>x\x1b[2J.ipynb", solved())
     one = open_submission(folder, release, NAMES).notebooks["1-doubling"]
     assert all("\n" not in s and "<" not in s and "\x1b" not in s for s in one.repairs)
+
+
+def test_what_is_no_notebook_is_named(release, folder):
+    (folder / "essay.docx").write_bytes(b"PK")
+    (folder / "timestamp.txt").write_text("2026-11-12 21:33:00 UTC\n")
+    (folder / "link.ipynb").symlink_to(folder / "essay.docx")
+    (folder / REFUSED).write_text("all.zip\tit is an archive\n<b>\tno\n")
+    found = open_submission(folder, release, NAMES)
+    assert sorted(found.others) == ["?b?", "all.zip", "essay.docx", "link.ipynb"]
+    assert "`all.zip` was refused when it was collected: it is an archive." in found.notes
+    assert REFUSED not in [path.name for path in found.files]
+
+
+def test_a_folder_with_a_time_alone_holds_nothing(release, folder):
+    (folder / "timestamp.txt").write_text("2026-11-12 21:33:00 UTC\n")
+    assert open_submission(folder, release, NAMES).others == []

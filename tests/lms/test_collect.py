@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.course import CourseError
+from autograder.ingest import REFUSED
 from autograder.lms import archive, people, record
 from autograder.lms.collect import CANVAS, _component, _moodle_number, collect
 
@@ -399,7 +400,7 @@ def test_no_name_ever_writes_outside_of_its_student(tmp_path_factory, make_cours
     owner = {"ada": "101", "wei1": "102", "wei2": "103"}
     for path in course.submitted.rglob("*"):
         parts = path.relative_to(course.submitted).parts
-        if path.is_file() and parts[0] != ".lms" and path.name != "timestamp.txt":
+        if path.is_file() and parts[0] != ".lms" and path.name not in ("timestamp.txt", REFUSED):
             assert parts[1] == HW
             assert path.read_text() == owner[parts[0]]
 
@@ -420,3 +421,34 @@ def test_canvas_names():
         "my_work_12_13_x.ipynb",
     )
     assert CANVAS.match("weili_502.ipynb") is None
+
+
+def test_who_sent_only_an_archive_has_handed_something_in(course, tmp_path):
+    files = {"Max Muster_105_assignsubmission_file_/all.zip": b"PK"}
+    summary = collect(
+        course, HW, moodle(tmp_path, FULL | files), listed=worksheet(tmp_path / "w.csv")
+    )
+    alone = {"Max Muster_105_assignsubmission_file_/all.zip": b"PK"}
+    other = collect(course, HW, moodle(tmp_path, alone), listed=worksheet(tmp_path / "w.csv"))
+    assert (course.submitted / "max@uni.example" / HW / REFUSED).read_text().startswith("all.zip\t")
+    assert summary.missing == ["nobody (Nobody Here)"]
+    assert other.no_notebook == {"max@uni.example": "all.zip"}
+    assert "max@uni.example (Max Muster)" not in other.missing
+    assert "ada (Ada Lovelace)" in other.missing
+    places = record.load(course, HW).places["max@uni.example"]
+    assert places == ["Max Muster_105_assignsubmission_file_"]
+
+
+def test_what_is_refused_of_nobody_on_the_list_makes_no_student(course, tmp_path):
+    files = FULL | {"Eve Nobody_999_assignsubmission_file_/all.zip": b"PK", "../evil/x.zip": b"PK"}
+    collect(course, HW, moodle(tmp_path, files), listed=worksheet(tmp_path / "w.csv"))
+    assert sorted(tree(course)) == sorted(
+        ["ada", "wei1", "wei2", "zoe", "max@uni.example", "max@other.example"]
+    )
+    assert not list(course.submitted.rglob(REFUSED))
+
+
+def test_a_students_file_of_that_name_is_not_taken_for_ours(course, tmp_path):
+    files = {f"Ada Lovelace_101_assignsubmission_file_/{REFUSED}": b"grade\tall points"}
+    collect(course, HW, moodle(tmp_path, FULL | files), listed=worksheet(tmp_path / "w.csv"))
+    assert not (course.submitted / "ada" / HW / REFUSED).exists()

@@ -39,7 +39,7 @@ def test_a_moodle_download_of_sixty(course, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "57 submissions collected (57 new)." in said
     assert "Handed in nothing (3):" in said
-    assert "s10: `2-halving.ipynb` is missing." in said
+    assert "s10: 2-halving: `2-halving.ipynb` is missing." in said
     assert "more.zip: it is an archive inside the archive" in said
     assert len(list(course.submitted.glob("*/hw"))) == 57
     assert typed(collect, course, "hw", source, "--list", listed) == 1
@@ -69,7 +69,7 @@ def test_the_way_back(course, tmp_path, capsys):
     assert typed(command, course, "hw", "--to", tmp_path / "out", "--no-feedback") == 0
     said = capsys.readouterr().out
     assert "3 missing: left blank, which is not a zero." in said
-    with (tmp_path / "out" / "hw-moodle.csv").open(encoding="utf-8", newline="") as stream:
+    with (tmp_path / "out" / "hw-moodle.csv").open(encoding="utf-8-sig", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert len(rows) == CLASS
     for number, row in enumerate(rows):

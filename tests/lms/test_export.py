@@ -79,8 +79,10 @@ def canvas(course, tmp_path):
 
 
 def moodle_reads(path):
-    """As Moodle's importer: UTF-8, commas, columns by name, the number at the end of Identifier."""
-    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
+    """As Moodle's importer: UTF-8, its byte-order mark taken off, commas, columns by name, the number at the
+    end of Identifier."""
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf"), "as Moodle writes it, and Excel needs it"
+    rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     header = rows[0]
     at = {name: header.index(name) for name in ("Grade", "Identifier", "Last modified (grade)")}
     comments = header.index("Feedback comments")
