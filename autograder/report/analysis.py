@@ -11,6 +11,7 @@ from statistics import mean, median
 
 from attention_lab import MISTAKES
 from autograder.feedback.text import percent, sentence
+from autograder.grade.submission import UNTOUCHED
 from autograder.tasks.model import AssignmentTasks, FunctionTask
 
 SCORED = ("graded", "repaired", "incomplete")
@@ -168,6 +169,7 @@ def analyse(
             (who, str(entry.get("status")), str(entry.get("reason") or ""))
             for who, entry in sorted(students.items())
             if entry.get("status") in ("ungradable", "incomplete", "missing")
+            or entry.get("reason") == UNTOUCHED
         ),
         waiting=sum(any(m is None for m in row.values()) for row in table.values()),
     )

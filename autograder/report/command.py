@@ -96,6 +96,12 @@ def time_table(timings: Sequence[Timing]) -> str:
     return stream.getvalue()
 
 
+def frequent(analysis: Analysis) -> int:
+    """How many misconceptions the page shows unfolded: those of several students, and the first few."""
+    several = sum(m.count > 1 for m in analysis.misunderstandings)
+    return min(max(several, EXAMPLES), 2 * EXAMPLES)
+
+
 @dataclass(frozen=True)
 class Report:
     """The page, and the tables beside it."""
@@ -128,6 +134,7 @@ def report_page(
             assignment=assignment,
             states=STATES,
             told=told,
+            frequent=frequent(analysis),
             quarters=quarters,
             times=hand_in_times(course, assignment, students),
             timings=timings,
@@ -155,5 +162,5 @@ def run(args: argparse.Namespace, course: Course) -> int:
         except OSError as error:
             raise CourseError(f"{path} cannot be written ({error.strerror}).") from None
         written.append(path)
-    print("report: " + ", ".join(str(p.relative_to(course.root)) for p in written))
+    print("\n".join(f"report: {path}" for path in written))
     return 0

@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 
 from autograder.course import Course, CourseError
 from autograder.feedback.gather import Mark, Marks, tasks_of
+from autograder.grade.submission import UNTOUCHED
 from autograder.report.analysis import Item, analyse, point_biserial
 from autograder.report.command import report_page, run
 from autograder.report.examples import anonymous
@@ -368,3 +369,29 @@ def test_the_command_writes_page_and_csv(course, capsys):
     assert [row["grade_id"] for row in rows] == [*POINTS, "heatmap-words"]
     assert rows[0]["property"] == "About softmax-rows"
     assert float(rows[0]["pass_rate"]) == int(rows[0]["all_marks"]) / int(rows[0]["students"])
+
+
+def test_notebooks_as_they_were_released_are_told(course):
+    students = class_of(12)
+    assert "stu003" not in [who for who, _, _ in analyse(students, tasks()).to_act_on]
+    students["stu003"] = {**students["stu003"], "reason": UNTOUCHED}
+    told = {who: why for who, _, why in analyse(students, tasks()).to_act_on}
+    assert told["stu003"] == UNTOUCHED
+
+
+def test_rare_misconceptions_are_folded(course):
+    students = class_of(12)
+    rare = [f"rare-{number:02}" for number in range(40)]
+    students["stu000"]["checkpoints"]["odd-check"] |= {"misconceptions": rare, "verdict": "wrong"}
+    html = report_page(course, NAME, students, {}).html
+    seen = html.partition("<details><summary>")
+    assert "rare-00" in seen[0]
+    assert "rare-39" not in seen[0]
+    assert "rare-39" in seen[2]
+    assert html.count("<details") == html.count("</details>")
+
+
+def test_without_a_check_to_look_at_the_report_says_so(course):
+    students = {name: one for name, one in class_of(3).items() if name != "zz-pdf"}
+    assert "None: no check behaves as if" in report_page(course, NAME, students, {}).html
+    assert "None: no check behaves as if" not in report_page(course, NAME, class_of(60), {}).html
