@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from autograder import fast_start  # noqa: F401  before all that reads notebooks
 from autograder.configuration import open_course
 from autograder.course import CourseError
 

@@ -1,8 +1,12 @@
 """Does the command line find its command, whatever the options are called?"""
 
+import subprocess
+import sys
+
 import pytest
 
 from autograder import __main__ as cli
+from tests.conftest import ROOT
 
 
 def test_an_option_with_the_name_of_a_command_is_no_command(tmp_path, capsys, monkeypatch):
@@ -24,3 +28,10 @@ def test_every_command_explains_itself(name, capsys):
         cli.main([name, "--help"])
     assert stop.value.code == 0
     assert cli.COMMANDS[name][1].split()[0] in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("first", "loaded"), [("import autograder.__main__", False), ("", True)])
+def test_no_start_waits_for_a_grammar_that_nothing_uses(first, loaded):
+    code = f"{first}\nimport sys, nbformat\nprint(bool(sys.modules.get('rfc3987_syntax')))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.split() == [str(loaded)], done.stderr
