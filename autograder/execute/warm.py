@@ -37,7 +37,7 @@ def threads() -> int:
         return 1
 
 
-def preload() -> None:
+def preload(optimizers: bool) -> None:
     """Import what the lessons use; all of it must stay single-threaded (a fork copies one thread only)."""
     for name in PRELOAD:
         with contextlib.suppress(ImportError):
@@ -53,8 +53,8 @@ def preload() -> None:
     if torch is not None:
         torch.set_num_threads(1)
         torch.set_num_interop_threads(1)
-        # The first optimizer imports 800 modules more (1 s): once, here.
-        torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
+        if optimizers:  # the first one imports 800 modules more (1 s): once, here
+            torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
     if any(name.startswith("matplotlib_inline.backend") for name in sys.modules):
         raise RuntimeError("matplotlib_inline was imported before the fork: pictures would vanish")
 
@@ -254,7 +254,7 @@ def main() -> None:
         # Before the imports: without a kernel that allows it there is no reason to wait for them.
         if confined:
             sandbox.isolate()
-        preload()
+        preload(optimizers=sys.argv[4] == "optimizers")
         shell = child.prepare()
         if confined:
             sandbox.build_root(hidden=root)

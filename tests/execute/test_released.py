@@ -124,3 +124,12 @@ def test_submitted_files_are_not_shared(sharing, tmp_path):
     with sharing.kernel(files=tmp_path) as kernel:
         kernel.execute(RELEASED[0])
         assert text_of(kernel.execute("print(os.listdir('.'))")) == "['data.txt']\n"
+
+
+@pytest.mark.parametrize(
+    ("sources", "ready"), [(["import torch"], False), (["torch.optim.Adam([])"], True)]
+)
+def test_optimizers_are_imported_once_for_lessons_that_train_and_for_no_others(sources, ready):
+    with Executor(released=[sources]) as executor, executor.kernel() as kernel:
+        told = kernel.execute("import sys\nprint('torch._dynamo' in sys.modules)").outputs
+    assert told[0]["text"] == f"{ready}\n"
