@@ -153,7 +153,7 @@ def test_a_faults_name_is_told_for_an_unknown_function():
 @pytest.mark.parametrize("notebook", PRACTICE.notebooks, ids=lambda n: n.name)
 def test_the_tables_are_small_data_without_code(notebook):
     text = json.dumps(tables.public_tables(notebook), separators=(",", ":"))
-    assert len(text) < 100_000
+    assert len(text) < 110_000
     assert "def " not in text
     assert "lambda" not in text
     assert "np.where(allowed, scores, -np.inf)\\n" not in text
