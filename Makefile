@@ -26,7 +26,7 @@ test-system: $(VENV)/dev
 	    || missing="$$missing $$package"; done; \
 	if [ -n "$$missing" ]; then \
 	  echo "missing Debian packages:$$missing - install them with: apt-get install$$missing" >&2; exit 1; fi
-	$(BIN)/python -m pytest -m system
+	$(BIN)/python -m pytest -m system $(PARALLEL)
 
 release: $(VENV)/run
 	$(RUN) release
