@@ -182,7 +182,7 @@ def _refusal(reason: str) -> str:
 class WarmProcess(_Line):
     """One warm process and the line to it."""
 
-    def __init__(self, sandbox: bool, optimizers: bool = False) -> None:
+    def __init__(self, sandbox: bool, with_torch: bool = False) -> None:
         ours, theirs = socket.socketpair()
         super().__init__(ours)
         self.sandbox = sandbox
@@ -195,7 +195,7 @@ class WarmProcess(_Line):
             str(theirs.fileno()),
             "sandbox" if sandbox else "open",
             "main" if threading.current_thread() is threading.main_thread() else "thread",
-            "optimizers" if optimizers else "",
+            "torch" if with_torch else "",
         ]
         self._process = subprocess.Popen(
             command,
@@ -285,9 +285,9 @@ class Executor:
         self.workers, self.cold, self.sandbox = workers, cold, sandbox
         share = sandbox and not cold
         self.released = [tuple(sources) for sources in released] if share else []
-        # Importing them takes a second: only for lessons that train, or of which nothing is known.
-        trains = any("optim" in source for sources in released for source in sources)
-        self._optimizers = not cold and (trains or not released)
+        # It takes a second: only for lessons that use torch, or of which nothing is known.
+        uses = any("torch" in source for sources in released for source in sources)
+        self._with_torch = not cold and (uses or not released)
         self._lock = threading.Lock()
         self._warm: WarmProcess | None = None
         self._numbers = itertools.count(1)
@@ -310,7 +310,7 @@ class Executor:
                 self._warm.close()
                 self._warm = None
             if self._warm is None:
-                self._warm = WarmProcess(self.sandbox, self._optimizers)
+                self._warm = WarmProcess(self.sandbox, self._with_torch)
             return self._warm
 
     def kernel(self, files: Path | Sequence[Path] = (), limits: Limits | None = None) -> Kernel:

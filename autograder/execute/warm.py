@@ -37,8 +37,12 @@ def threads() -> int:
         return 1
 
 
-def preload(optimizers: bool) -> None:
-    """Import what the lessons use; all of it must stay single-threaded (a fork copies one thread only)."""
+def preload(with_torch: bool) -> None:
+    """Import what the lessons use; all of it must stay single-threaded (a fork copies one thread only).
+
+    Args:
+        with_torch: also what torch itself imports when it is first used (800 modules, 1 s).
+    """
     for name in PRELOAD:
         with contextlib.suppress(ImportError):
             __import__(name)
@@ -53,7 +57,7 @@ def preload(optimizers: bool) -> None:
     if torch is not None:
         torch.set_num_threads(1)
         torch.set_num_interop_threads(1)
-        if optimizers:  # the first one imports 800 modules more (1 s): once, here
+        if with_torch:  # `torch.use_deterministic_algorithms` and optimizers do it
             torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
     if any(name.startswith("matplotlib_inline.backend") for name in sys.modules):
         raise RuntimeError("matplotlib_inline was imported before the fork: pictures would vanish")
@@ -254,7 +258,7 @@ def main() -> None:
         # Before the imports: without a kernel that allows it there is no reason to wait for them.
         if confined:
             sandbox.isolate()
-        preload(optimizers=sys.argv[4] == "optimizers")
+        preload(with_torch=sys.argv[4] == "torch")
         shell = child.prepare()
         if confined:
             sandbox.build_root(hidden=root)
