@@ -27,7 +27,8 @@ from autograder.tasks.registry import assignment as tasks_of
 PRACTICE, MECHANISM = "w07-h2-practice", "attention-mechanism"
 NORMALISED: dict[str, tuple[re.Pattern[str], str]] = {
     "memory addresses (0x...)": (re.compile(r"0x[0-9a-f]{6,}"), "ADDRESS"),
-    "times (12.3 ms)": (re.compile(r"\b\d+(\.\d+)? ?(ns|us|µs|ms|s|seconds)\b"), "TIME"),
+    # With the spaces before it: a progress bar pads its times.
+    "times (12.3 ms)": (re.compile(r" *\b\d+(\.\d+)? ?(ns|us|µs|ms|s|seconds)\b"), " TIME"),
 }
 GRADES = ("status", "score", "max_score", "verdict")
 CELL_SECONDS = "15"  # the banks have endless loops

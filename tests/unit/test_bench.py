@@ -110,7 +110,7 @@ CHANGES = {
 
 def test_addresses_and_times_may_differ_and_are_counted(graded):
     course, before = graded
-    show(course, "<object at 0x55e1a0c4>, 9 ms")
+    show(course, "<object at 0x55e1a0c4>,   9 ms")
     after = equality.snapshot(course, "a")
     assert equality.differences(before, after) == {"comments": [], "grades": [], "outputs": []}
     assert dict(after.changed) == dict.fromkeys(equality.NORMALISED, 1)
