@@ -56,6 +56,11 @@ class Desk:
             grade = book.find_grade(grade_id, notebook, LESSON, STUDENT)
             return grade.auto_score, grade.manual_score, grade.needs_manual_grade
 
+    def enrol(self) -> None:
+        """The account gets a name, as a roster gives it."""
+        with Gradebook(self.course.gradebook, "attention") as book:
+            book.update_or_create_student(STUDENT, first_name="Demo", last_name="Ada")
+
     def comment(self) -> str | None:
         with Gradebook(self.course.gradebook, "attention") as book:
             return book.find_comment(QUESTION, THIRD, LESSON, STUDENT).manual_comment
@@ -118,6 +123,7 @@ def test_from_generate_to_feedback_by_clicks_alone(desk, chromium, tmp_path):
         assert "Success" in form.press("collect")
         assert (desk.course.submitted / STUDENT / LESSON / f"{THIRD}.ipynb").exists()
 
+        desk.enrol()
         form.show(f"manage_submissions/{LESSON}")
         page.get_by_text("needs autograding").first.wait_for()
         assert "Success" in form.press("autograde")
@@ -126,6 +132,7 @@ def test_from_generate_to_feedback_by_clicks_alone(desk, chromium, tmp_path):
         assert desk.grade(QUESTION)[1:] == (None, True)
         results = json.loads((desk.course.autograded / f"{LESSON}.results.json").read_text())
         assert results["students"][STUDENT]["status"] in ("graded", "repaired")
+        assert page.get_by_text("Ada, Demo").count() == 1
         picture(page, "instructor-submissions", tmp_path)
 
         mark_by_hand(desk, form, tmp_path)
