@@ -106,7 +106,8 @@ def test_unseeded_generators_differ_and_seeded_ones_do_not(sharing):
     [
         "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
         "import os\nos._exit(1)",
-        "open('/tmp/x', 'w').write('x')",
+        # Where the environment lies below /tmp, the folder for temporary files is another one.
+        "import tempfile\nopen(tempfile.gettempdir() + '/x', 'w').write('x')",
     ],
 )
 def test_a_cell_whose_state_cannot_be_forked_runs_for_each(cell):
