@@ -260,12 +260,15 @@ def _sort_refused(
     accept_new: bool,
 ) -> None:
     """Gives what was refused to whom it is from: who sent only that did hand something in."""
-    for one in refused:
-        theirs = _sort([_as_entry(one)], sorted_.kind, found, known, accept_new)
-        for key, files in theirs.files.items():
-            sorted_.files.setdefault(key, [])
-            sorted_.refused[key] += [Refused("/".join(inside), one.reason) for inside, _ in files]
-            sorted_.places[key] += [p for p in theirs.places[key] if p not in sorted_.places[key]]
+    entries = list(map(_as_entry, refused))
+    reasons = {id(entry): one.reason for entry, one in zip(entries, refused, strict=True)}
+    theirs = _sort(entries, sorted_.kind, found, known, accept_new)
+    for key, files in theirs.files.items():
+        sorted_.files.setdefault(key, [])
+        sorted_.refused[key] = [
+            Refused("/".join(inside), reasons[id(entry)]) for inside, entry in files
+        ]
+        sorted_.places[key] += [p for p in theirs.places[key] if p not in sorted_.places[key]]
 
 
 def _plain_name(text: str) -> str:
@@ -478,14 +481,17 @@ def _fill(
     summary: Summary,
 ) -> None:
     refused = list(refused)
+
+    def turn_down(name: str, inside: tuple[str, ...], reason: str) -> None:
+        summary.refused.append(Refused(name, reason))
+        refused.append(Refused("/".join(inside), reason))
+
     total = 0
     taken: set[str] = set()
     notebooks = 0
     for number, (inside, entry) in enumerate(files):
         if number >= STUDENT_FILES:
-            reason = f"more than {STUDENT_FILES} files; the rest was left out"
-            summary.refused.append(Refused(student, reason))
-            refused.append(Refused("/".join(inside), reason))
+            turn_down(student, inside, f"more than {STUDENT_FILES} files; the rest was left out")
             break
         path = _free(staging, inside, taken)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -494,15 +500,12 @@ def _fill(
         except archive.TooLarge:
             path.unlink(missing_ok=True)
             reason = "it unpacks to more than it says, or all files together are over 200 MB"
-            summary.refused.append(Refused(shown(entry.name), reason))
-            refused.append(Refused("/".join(inside), reason))
+            turn_down(shown(entry.name), inside, reason)
         except archive.DAMAGED as error:
             path.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.errno == 28:
                 raise
-            reason = "it is damaged in the download"
-            summary.refused.append(Refused(shown(entry.name), reason))
-            refused.append(Refused("/".join(inside), reason))
+            turn_down(shown(entry.name), inside, "it is damaged in the download")
         else:
             notebooks += ".ipynb" in path.name.lower()
     if refused:
