@@ -166,10 +166,9 @@ def analyse(
         misunderstandings=tuple(_misunderstandings(scored, tasks)),
         repairs=tuple(_kinds(students)),
         to_act_on=tuple(
-            (who, str(entry.get("status")), str(entry.get("reason") or ""))
+            (who, str(entry.get("status")), why)
             for who, entry in sorted(students.items())
-            if entry.get("status") in ("ungradable", "incomplete", "missing")
-            or entry.get("reason") == UNTOUCHED
+            if (why := _to_tell(entry))
         ),
         waiting=sum(any(m is None for m in row.values()) for row in table.values()),
     )
@@ -241,6 +240,15 @@ def _blank(checkpoint: Mapping) -> bool:
     return verdict == "not-attempted" or (
         verdict == "manual" and checkpoint.get("score") is not None
     )
+
+
+def _to_tell(entry: Mapping) -> str:
+    """Why the instructor should write to a student, "" if there is no reason to."""
+    if entry.get("status") in ("ungradable", "incomplete", "missing"):
+        return str(entry.get("reason") or entry["status"])
+    checkpoints = entry.get("checkpoints", {}).values()
+    # Also where something was repaired, such as the name of the file.
+    return UNTOUCHED if checkpoints and all(map(_blank, checkpoints)) else ""
 
 
 def _absent(entry: Mapping, grade_id: str) -> bool:

@@ -371,12 +371,19 @@ def test_the_command_writes_page_and_csv(course, capsys):
     assert float(rows[0]["pass_rate"]) == int(rows[0]["all_marks"]) / int(rows[0]["students"])
 
 
-def test_notebooks_as_they_were_released_are_told(course):
+@pytest.mark.parametrize("status", ["graded", "repaired"])
+def test_notebooks_as_they_were_released_are_told_also_after_a_repair(status):
     students = class_of(12)
     assert "stu003" not in [who for who, _, _ in analyse(students, tasks()).to_act_on]
-    students["stu003"] = {**students["stu003"], "reason": UNTOUCHED}
+    for checkpoint in students["stu003"]["checkpoints"].values():
+        checkpoint |= {"score": 0.0}
+        if checkpoint["verdict"] != "manual":
+            checkpoint["verdict"] = "not-attempted"
+    students["stu003"]["status"] = status
     told = {who: why for who, _, why in analyse(students, tasks()).to_act_on}
     assert told["stu003"] == UNTOUCHED
+    students["stu003"]["checkpoints"]["heatmap-words"]["score"] = None  # an answer that waits
+    assert "stu003" not in [who for who, _, _ in analyse(students, tasks()).to_act_on]
 
 
 def test_rare_misconceptions_are_folded(course):
